@@ -1,0 +1,51 @@
+"""Checks of single values, each ending in a sentence that names the culprit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from monmdp.errors import MonMDPError
+
+#: Rows of probabilities may miss one by rounding, not by more.
+PROBABILITY_TOLERANCE = 1e-9
+
+
+def finite(value: Any, what: str) -> float:
+    """`value` as a float that is neither NaN nor infinite."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise MonMDPError(f"{what} must be a number, not {value!r}.") from None
+    if not math.isfinite(number):
+        raise MonMDPError(f"{what} must be finite, not {value!r}.")
+    return number + 0.0  # turns -0.0 into 0.0, so that equal problems have equal digests
+
+
+def at_least(value: Any, least: float, what: str) -> float:
+    """`value` as a finite float that is not below `least`."""
+    number = finite(value, what)
+    if number < least:
+        raise MonMDPError(f"{what} must be at least {least:g}, not {value!r}.")
+    return number
+
+
+def probability(value: Any, what: str) -> float:
+    """`value` as a float between zero and one."""
+    number = finite(value, what)
+    if not 0.0 <= number <= 1.0:
+        raise MonMDPError(f"{what} must be between 0 and 1, not {value!r}.")
+    return number
+
+
+def distribution(total: float, what: str) -> None:
+    """Complain unless probabilities sum to one."""
+    if not abs(total - 1.0) <= PROBABILITY_TOLERANCE:
+        raise MonMDPError(f"The probabilities of {what} sum to {total:.12g}, not to 1.")
+
+
+def whole(value: Any, least: int, what: str) -> int:
+    """`value` as an integer that is not below `least`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        raise MonMDPError(f"{what} must be a whole number of at least {least}, not {value!r}.")
+    return int(value)

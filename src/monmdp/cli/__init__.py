@@ -1,0 +1,59 @@
+"""The command line: arguments in, calls out, nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import tyro
+from rich.console import Console
+
+from monmdp.cli.catalogue import List, Optima
+from monmdp.cli.solve import Solve
+from monmdp.errors import MonMDPError, nearest
+
+
+class Command(Protocol):
+    """A frozen dataclass of arguments that knows how to run."""
+
+    def run(self, console: Console) -> None: ...
+
+
+COMMANDS: dict[str, Callable[..., Command]] = {"list": List, "solve": Solve, "optima": Optima}
+
+DESCRIPTION = """Reinforcement learning when rewards cannot always be seen.
+
+Environments and monitors are names such as Empty and Ask (any case), with options as in
+"Ask(cost=0.5)". Gymnasium environments with a transition table work too: "FrozenLake-v1"."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; bad input ends in one line and exit code 2."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    complaints = Console(stderr=True, highlight=False, soft_wrap=True)
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        complaints.print(
+            f"monmdp: there is no command {words[0]!r}. {nearest(words[0], COMMANDS)} See monmdp --help.", markup=False
+        )
+        return 2
+    if words == ["--version"]:
+        from monmdp import __version__
+
+        print(__version__)
+        return 0
+    command = tyro.extras.subcommand_cli_from_dict(
+        COMMANDS, prog="monmdp", description=DESCRIPTION, args=words or ["--help"]
+    )
+    try:
+        command.run(Console(highlight=False))
+    except MonMDPError as error:
+        complaints.print(f"monmdp: {error}", markup=False)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader, such as `head`, has seen enough
+        return 0
+    except KeyboardInterrupt:
+        complaints.print("monmdp: interrupted.", markup=False)
+        return 130
+    return 0

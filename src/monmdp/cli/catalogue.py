@@ -1,0 +1,83 @@
+"""`monmdp list` and `monmdp optima`: what there is, and the best that can be earned in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json as json_text
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+PAPER_ENVIRONMENTS = ("Empty", "Loop", "Hazard", "OneWay", "Corridor", "TwoRoom2x11", "TwoRoom3x5", "RiverSwim")
+PAPER_MONITORS = ("Full", "Random", "Ask", "Button", "Experts", "Level")
+
+
+@dataclass(frozen=True)
+class List:
+    """Show every environment and monitor, what it is and which options it takes."""
+
+    json: bool = False
+    """Print one JSON object instead of tables."""
+
+    def run(self, console: Console) -> None:
+        from monmdp import ENVIRONMENTS, MONITORS
+        from monmdp.environments import Environment
+        from monmdp.monitors import Monitor
+
+        kinds: list[tuple[str, Any, Any]] = [
+            ("environments", ENVIRONMENTS, Environment),
+            ("monitors", MONITORS, Monitor),
+        ]
+        if self.json:
+            print(json_text.dumps({title: list(registry) for title, registry, _ in kinds}))
+            return
+        for title, registry, base in kinds:
+            table = Table(title=f"{len(registry)} {title}", title_justify="left", box=None, padding=(0, 2, 0, 0))
+            for column in ("name", "what it is", "own options"):
+                table.add_column(column, overflow="fold")
+            for name in registry:
+                entry = registry.find(name)
+                table.add_row(f"[bold]{name}[/]", entry.__doc__.splitlines()[0], _options(entry, base))
+            console.print(table)
+            console.print(f"[dim]Every one also takes: {_options(base, object)}[/]\n")
+        console.print('[dim]Options are written as in monmdp solve Empty "Ask(cost=0.5)".[/]')
+
+
+def _options(entry: Any, base: Any) -> str:
+    inherited = {field.name for field in dataclasses.fields(base)} if dataclasses.is_dataclass(base) else set()
+    own = [field for field in dataclasses.fields(entry) if field.name not in inherited]
+    return ", ".join(f"{field.name}={field.default!r}" for field in own)
+
+
+@dataclass(frozen=True)
+class Optima:
+    """Solve the paper's 48 problems and print the optimal return of each."""
+
+    json: bool = False
+    """Print one JSON object, environment → monitor → optimal return, instead of a table."""
+
+    def run(self, console: Console) -> None:
+        from monmdp import make, solve
+
+        returns: dict[str, dict[str, float]] = {}
+        with console.status("Solving 48 problems (the first time, kernels are compiled) …"):
+            for environment in PAPER_ENVIRONMENTS:
+                solutions = {monitor: solve(make(environment, monitor)) for monitor in PAPER_MONITORS}
+                returns[environment] = {monitor: found.optimal_return for monitor, found in solutions.items()}
+        if self.json:
+            print(json_text.dumps(returns))
+            return
+        table = Table(
+            title="Optimal return of rE + rM within the step limit, discount 0.99",
+            title_justify="left",
+            box=SIMPLE_HEAD,
+        )
+        table.add_column("", no_wrap=True)
+        for monitor in PAPER_MONITORS:
+            table.add_column(monitor, justify="right")
+        for environment, row in returns.items():
+            table.add_row(environment, *(f"{row[monitor]:.5f}" for monitor in PAPER_MONITORS))
+        console.print(table)

@@ -1,0 +1,1 @@
+"""Random streams, stepping and the compiled loops; everything here works on plain arrays."""

@@ -1,0 +1,39 @@
+"""The decorator of every compiled kernel, with a disk cache that notices changes in any kernel file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept.
+
+    Numba does not recompile a cached function when a function it calls in another file changes, so the
+    folder's name is a hash of all kernel sources.
+    """
+    package = Path(__file__).parent.parent
+    sha = hashlib.sha256(numba.__version__.encode())
+    for room in ("engine", "agents"):
+        for source in sorted((package / room).glob("*.py")):
+            sha.update(source.read_bytes())
+    base = os.environ.get("MONMDP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "monmdp" / sha.hexdigest()[:16]
+
+
+_FOLDER = cache_folder()
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
+    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
+    try:
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    finally:
+        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]

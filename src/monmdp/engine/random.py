@@ -1,0 +1,40 @@
+"""Counter-based random streams keyed by (seed, role, index), in plain Python.
+
+A draw is a hash of its place, so the world's luck does not depend on what others drew. The hash is
+SplitMix64's finaliser over a Weyl sequence; `random_kernels` has the compiled twin.
+"""
+
+from __future__ import annotations
+
+import math
+
+WORD = 0xFFFFFFFFFFFFFFFF
+GOLDEN = 0x9E3779B97F4A7C15
+MULTIPLIER_1 = 0xBF58476D1CE4E5B9
+MULTIPLIER_2 = 0x94D049BB133111EB
+
+#: What a stream is for. Numbers are part of every trajectory: never change one, only add.
+ROLES = {"start": 1, "world": 2, "observe": 3, "noise": 4, "agent": 5, "reward model": 6, "hidden pairs": 7}
+
+
+def mix(word: int) -> int:
+    """Scramble 64 bits."""
+    word = ((word ^ (word >> 30)) * MULTIPLIER_1) & WORD
+    word = ((word ^ (word >> 27)) * MULTIPLIER_2) & WORD
+    return word ^ (word >> 31)
+
+
+def stream(seed: int, role: str) -> int:
+    """The key of a stream."""
+    return mix((mix((int(seed) + GOLDEN) & WORD) + ROLES[role] * GOLDEN) & WORD)
+
+
+def uniform(key: int, index: int) -> float:
+    """Draw number `index` of a stream, uniform in [0, 1)."""
+    return (mix((key + (index + 1) * GOLDEN) & WORD) >> 11) * 2.0**-53
+
+
+def normal(key: int, index: int) -> float:
+    """Draw number `index` of a stream, standard normal (Box and Muller)."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * index)))
+    return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))

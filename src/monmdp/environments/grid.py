@@ -1,0 +1,198 @@
+"""Grid worlds from text maps; what a tile does is one row of TILES."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from monmdp import check
+from monmdp.environments.base import ENVIRONMENTS, Environment, Step
+from monmdp.errors import MonMDPError
+from monmdp.model import Layout
+
+Cell = tuple[int, int]
+
+MOVES: dict[str, Cell] = {"LEFT": (0, -1), "DOWN": (1, 0), "RIGHT": (0, 1), "UP": (-1, 0), "STAY": (0, 0)}
+
+
+class Tile(NamedTuple):
+    """How a cell behaves.
+
+    reward is paid for every action taken in it; collect for STAY, which then ends the episode; a move
+    out of it fails with probability stuck; only `exit` leaves it, if given; entering it pays fall and
+    ends the episode, if given.
+    """
+
+    name: str
+    reward: float = 0.0
+    collect: float | None = None
+    stuck: float = 0.0
+    exit: str | None = None
+    wall: bool = False
+    fall: float | None = None
+
+
+TILES: dict[str, Tile] = {
+    ".": Tile("empty"),
+    "C": Tile("large coin", collect=1.0),
+    "c": Tile("small coin", collect=0.1),
+    "T": Tile("toxic", reward=-10.0),
+    "t": Tile("mildly toxic", reward=-0.1),
+    "~": Tile("quicksand", stuck=0.9),
+    "<": Tile("one-way", exit="LEFT"),
+    ">": Tile("one-way", exit="RIGHT"),
+    "^": Tile("one-way", exit="UP"),
+    "v": Tile("one-way", exit="DOWN"),
+    "#": Tile("wall", wall=True),
+    "P": Tile("pit", fall=-100.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridWorld(Environment):
+    """A grid of tiles in which the agent moves LEFT, DOWN, RIGHT, UP or STAYs; off the grid it stays.
+
+    start: a cell (row, column), several with even odds, or a mapping cell → probability.
+    """
+
+    start: Any = None
+
+    default_limit: ClassVar[int | None] = 50
+    default_start: ClassVar[Cell] = (0, 0)
+    named_regions: ClassVar[Mapping[str, Iterable[Cell]]] = {}
+
+    @property
+    def map(self) -> Sequence[str]:
+        """Rows of tile characters."""
+        raise MonMDPError(f"{type(self).__name__} does not declare its map.")
+
+    @property
+    def states(self) -> Sequence[Cell]:
+        rows = self.map
+        if not rows or isinstance(rows, str) or not rows[0]:
+            raise MonMDPError(f"The map of {type(self).__name__} must be a list of rows of tiles, and not empty.")
+        for number, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise MonMDPError(
+                    f"The map of {type(self).__name__} is ragged: row {number} ({row!r}) has {len(row)} tiles, "
+                    f"row 0 has {len(rows[0])}."
+                )
+            for tile in row:
+                if tile not in TILES:
+                    raise MonMDPError(f"{tile!r} in row {number} of a map is not a tile; tiles are {' '.join(TILES)}")
+        return [(row, column) for row in range(len(rows)) for column in range(len(rows[0]))]
+
+    @property
+    def actions(self) -> Sequence[str]:
+        return tuple(MOVES)
+
+    @property
+    def starts(self) -> Any:
+        given = self.default_start if self.start is None else self.start
+        if not isinstance(given, Mapping) and isinstance(given, Iterable):
+            listed = list(given)
+            given = tuple(listed) if listed and isinstance(listed[0], int) else [tuple(cell) for cell in listed]
+        cells = [given] if isinstance(given, tuple) else given
+        known = set(self.states)
+        for cell in cells:
+            if cell in known and (self._tile(cell).wall or self._tile(cell).fall is not None):
+                raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {self._tile(cell).name}.")
+        return given
+
+    def outcomes(self, state: Cell, action: str) -> Iterable[Step]:
+        tile = self._tile(state)
+        reward, collected = tile.reward, action == "STAY" and tile.collect is not None
+        if collected:
+            reward += tile.collect or 0.0
+        moved = self._neighbour(state, action) if tile.exit in (None, action) else state
+        if self._tile(moved).wall:
+            moved = state
+        fall = self._tile(moved).fall if moved != state else None
+        if tile.stuck:
+            yield Step(state, reward, tile.stuck, collected)
+        yield Step(moved, reward + (fall or 0.0), 1.0 - tile.stuck, collected or fall is not None)
+
+    @property
+    def regions(self) -> Mapping[str, Iterable[Hashable]]:
+        cells: dict[str, list[Hashable]] = {}
+        for cell in self.states:
+            cells.setdefault(self._tile(cell).name, []).append(cell)
+        return {**cells, **self.named_regions}
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(tuple(self.map), tuple(self.states))
+
+    def _tile(self, cell: Cell) -> Tile:
+        return TILES[self.map[cell[0]][cell[1]]]
+
+    def _neighbour(self, cell: Cell, action: str) -> Cell:
+        row, column = cell[0] + MOVES[action][0], cell[1] + MOVES[action][1]
+        inside = 0 <= row < len(self.map) and 0 <= column < len(self.map[0])
+        return (row, column) if inside else cell
+
+
+@dataclass(frozen=True)
+class Grid(GridWorld):
+    """Your own map: `Grid([".T.", "..C"], start=(0, 0))`."""
+
+    map: Sequence[str] = ()
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class Empty(GridWorld):
+    """Nothing but a small coin bottom left and a large one bottom right, in any size."""
+
+    rows: int = 6
+    columns: int = 6
+
+    @property
+    def map(self) -> Sequence[str]:
+        rows = check.whole(self.rows, 1, "The number of rows of Empty")
+        columns = check.whole(self.columns, 2, "The number of columns of Empty")
+        return ("." * columns,) * (rows - 1) + ("c" + "." * (columns - 2) + "C",)
+
+    @property
+    def default_limit(self) -> int:  # type: ignore[override]
+        return max(50, 4 * (self.rows + self.columns))
+
+
+def _catalogue(name: str, doc: str, rows: str, limit: int = 50, start: Cell = (0, 0), **more: Any) -> type[GridWorld]:
+    """A registered environment class from one row of the catalogue."""
+    body = {
+        "__doc__": doc,
+        "__module__": __name__,
+        "map": tuple(rows.split()),
+        "default_limit": limit,
+        "default_start": start,
+    }
+    made: type[GridWorld] = dataclass(frozen=True)(type(name, (GridWorld,), {**body, **more}))
+    ENVIRONMENTS.add(made)
+    return made
+
+
+Loop = _catalogue("Loop", "The large coin is near; a one-way loop wastes time.", ".<. .>^ ..C")
+Hazard = _catalogue("Hazard", "Toxic clouds, quicksand and distracting coins.", ".cTC .T.. .~c. ....")
+OneWay = _catalogue("OneWay", "The large coin lies behind mildly toxic clouds.", ".<<< cttC .<<<")
+Corridor = _catalogue("Corridor", "Twenty cells in a row: deep exploration.", "." * 19 + "C", limit=200)
+TwoRoom2x11 = _catalogue(
+    "TwoRoom2x11", "Two rooms, a small coin in one, a large one in the other.", "c...>v<...C ...........", 200, (1, 5)
+)
+TwoRoom3x5 = _catalogue("TwoRoom3x5", "Two rooms with quicksand in the door.", "..<.C ..~.. .....")
+Walk = _catalogue("Walk", "The paper's Figure 1: a small coin at hand, a large one far away.", "c.....C", start=(0, 1))
+Bottleneck = _catalogue(
+    "Bottleneck",
+    "One gap in a toxic column; region 'column' is often never observable.",
+    "..T... ..T.T. ...... ..T... ..T... c.T..C",
+    named_regions={"column": ((0, 2), (1, 2), (3, 2), (4, 2), (5, 2))},
+)
+Penalty = _catalogue("Penalty", "A toxic column between start and coin.", ".TC .T. ...")
+Quicksand = _catalogue("Quicksand", "Toxic clouds, and quicksand on the way around.", "..TC ..T. .~.. ....")
+Full = _catalogue("Full", "Every kind of tile at once.", "..cTC ..T.. >.~c. ^....")
+Barrier = _catalogue(
+    "Barrier", "The coin is fenced by one-way cells, open on one side.", "..... .<^>. .<C.. .<v>. ....."
+)
+Cliff = _catalogue("Cliff", "Walk along the pits to the coin.", ".PPPPPPPPPPC ............ ............ ............")
+DangerMaze = _catalogue("DangerMaze", "Pits, toxic clouds and walls.", ".PPP.. ..TT.# .P.#.# .T.... ...PPC")

@@ -1,0 +1,20 @@
+"""The one error users see: a sentence that says what was wrong, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MonMDPError(ValueError):
+    """Bad input, described in one sentence."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint such as `Did you mean 'Empty'?`, or the list of valid names if nothing is close."""
+    names = list(valid)
+    folded = {other.casefold(): other for other in reversed(names)}
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    if close:
+        return f"Did you mean {folded[close[0]]!r}?"
+    return f"Choose one of: {', '.join(names)}."

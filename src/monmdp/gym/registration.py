@@ -1,0 +1,69 @@
+"""Gymnasium ids `monmdp/Empty-v0`, …, and `monmdp/MonMDP-v0` for any problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gymnasium.envs.registration import register, registry
+
+from monmdp.environments import ENVIRONMENTS
+from monmdp.join import as_environment, make
+from monmdp.model import MonMDP
+from monmdp.registry import construct
+
+if TYPE_CHECKING:
+    from monmdp.gym.single import MonitoredEnv
+    from monmdp.gym.vector import MonitoredVectorEnv
+
+
+def build(environment: Any, monitor: Any, discount: float, options: dict[str, Any]) -> MonMDP:
+    """A problem from the keyword arguments of gymnasium.make; further options go to the environment."""
+    if isinstance(environment, MonMDP):
+        return environment
+    if options and isinstance(environment, str):
+        environment = construct(ENVIRONMENTS.find(environment), options)
+    elif options:
+        raise TypeError(f"unexpected options {sorted(options)}")
+    return make(as_environment(environment), monitor, discount=discount)
+
+
+def make_single(
+    environment: Any, monitor: Any = "Full", discount: float = 0.99, render_mode: str | None = None, **options: Any
+) -> MonitoredEnv:
+    """Entry point of gymnasium.make."""
+    from monmdp.gym.single import MonitoredEnv
+
+    return MonitoredEnv(build(environment, monitor, discount, options), render_mode=render_mode)
+
+
+make_single.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # type: ignore[attr-defined]
+
+
+def make_vector(
+    environment: Any,
+    num_envs: int = 1,
+    monitor: Any = "Full",
+    discount: float = 0.99,
+    autoreset_mode: Any = "NEXT_STEP",
+    max_episode_steps: int | None = None,
+    **options: Any,
+) -> MonitoredVectorEnv:
+    """Entry point of gymnasium.make_vec; max_episode_steps is Gymnasium's word for the step limit."""
+    from monmdp.gym.vector import MonitoredVectorEnv
+
+    if max_episode_steps is not None:
+        options["step_limit"] = max_episode_steps
+    return MonitoredVectorEnv(build(environment, monitor, discount, options), num_envs, autoreset_mode)
+
+
+def register_all() -> None:
+    """Register every environment of the catalogue; harmless to call again."""
+    here = __name__
+    for name in ("MonMDP", *ENVIRONMENTS):
+        if f"monmdp/{name}-v0" not in registry:
+            register(
+                f"monmdp/{name}-v0",
+                entry_point=f"{here}:make_single",
+                vector_entry_point=f"{here}:make_vector",
+                kwargs={} if name == "MonMDP" else {"environment": name},
+            )

@@ -1,0 +1,110 @@
+"""Monitors from the work around the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monmdp import check
+from monmdp.engine.random import stream, uniform
+from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
+from monmdp.monitors.paper import Experts
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Battery(Monitor):
+    """Asking shows the reward and drains one of n units; a step on an empty battery ends the episode."""
+
+    n: int = 10
+
+    actions = ("no-op", "ask")
+
+    @property
+    def states(self) -> Sequence[int]:
+        return range(check.whole(self.n, 1, "The size of the battery") + 1)
+
+    @property
+    def start(self) -> Mapping[Hashable, float]:
+        return {self.n: 1.0}
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        empty, asked = moment.state == 0, moment.action == "ask"
+        shown = asked and not empty
+        yield Outcome(observed=shown, next_state=moment.state - shown, terminated=empty)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class LimitedTime(Monitor):
+    """Shows for free from the start of the episode, and turns off for good with probability p a step."""
+
+    p: float = 0.2
+
+    states = ("off", "on")
+
+    @property
+    def start(self) -> Mapping[Hashable, float]:
+        return {"on": 1.0}
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        if moment.state == "off":
+            yield Outcome()
+        else:
+            yield Outcome(observed=1.0, next_state="on", probability=1.0 - self.p)
+            yield Outcome(observed=1.0, next_state="off", probability=self.p)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Switch(Monitor):
+    """Shows and charges when on; an action turns it on for the rest of the episode."""
+
+    cost: float = 0.2
+
+    states = ("off", "on")
+    actions = ("no-op", "turn on")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        on = moment.state == "on"
+        yield Outcome(-self.cost * on, on, "on" if on or moment.action == "turn on" else "off")
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class RandomPair(Monitor):
+    """Each environment pair has its own chance of being hidden, drawn once from the seed."""
+
+    seed: int = 0
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        hidden = uniform(stream(self.seed, "hidden pairs"), moment.env_pair)
+        yield Outcome(observed=1.0 - hidden)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class FullRandom(Monitor):
+    """Any reward is shown with probability rho."""
+
+    rho: float = 0.5
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        yield Outcome(observed=self.rho)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class PaidExperts(Experts):
+    """Experts where naming the wrong one costs a little and asking none is free."""
+
+    bonus: float = -0.001
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        return (*self.states, "no-op")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        for outcome in super().outcomes(moment):
+            yield outcome._replace(reward=0.0) if moment.action == "no-op" else outcome
