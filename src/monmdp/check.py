@@ -49,3 +49,11 @@ def whole(value: Any, least: int, what: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
         raise MonMDPError(f"{what} must be a whole number of at least {least}, not {value!r}.")
     return int(value)
+
+
+def discount(value: Any, default: float, what: str) -> float:
+    """`value`, or the default where it is None, as a float of at least 0 and below 1."""
+    number = default if value is None else finite(value, what)
+    if not 0.0 <= number < 1.0:
+        raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
+    return number

@@ -300,8 +300,7 @@ def _joined(env_label: str, monitor_labels: tuple[Hashable, ...], index: int) ->
 def validate(problem: MonMDP) -> None:
     """Check shapes, index ranges, finite numbers and that every row of probabilities sums to one."""
     environment, monitor = problem.environment, problem.monitor
-    if not 0.0 <= check.finite(problem.discount, "The discount") < 1.0:
-        raise MonMDPError(f"The discount must be at least 0 and below 1, not {problem.discount!r}.")
+    check.discount(problem.discount, 0.0, "The discount")
     if problem.step_limit is not None:
         check.whole(problem.step_limit, 1, "The step limit")
     env_pairs = len(environment.states) * len(environment.actions)

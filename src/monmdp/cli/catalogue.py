@@ -74,6 +74,8 @@ class Optima:
             title="Optimal return of rE + rM within the step limit, discount 0.99",
             title_justify="left",
             box=SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1),
         )
         table.add_column("", no_wrap=True)
         for monitor in PAPER_MONITORS:

@@ -29,11 +29,16 @@ def cache_folder() -> Path:
 _FOLDER = cache_folder()
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        return numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", **options})(function)
     finally:
         numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A small kernel that is copied into its caller, since passing a big named tuple costs more than the body."""
+    return kernel(function, inline="always")

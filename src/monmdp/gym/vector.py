@@ -67,7 +67,7 @@ class MonitoredVectorEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Arrays, np.ndarray, Booleans, Booleans, dict[str, Any]]:
         """Step all copies; ended ones are reset as the autoreset mode says."""
-        from monmdp.engine.vector_kernels import step_many
+        from monmdp.engine.stepping import step_many
 
         if not self._seeded.all():
             raise gymnasium.error.ResetNeeded("Call reset before step.")
@@ -112,7 +112,7 @@ class MonitoredVectorEnv(VectorEnv):
         self._seeded[i] = True
 
     def _restart(self, mask: Booleans) -> None:
-        from monmdp.engine.vector_kernels import reset_many
+        from monmdp.engine.stepping import reset_many
 
         reset_many(
             self._starts, self._start_cumulative, self._start_keys, mask, self._state, self._elapsed, self._episode

@@ -1,13 +1,13 @@
-"""Compiled stepping of many environments at once; each has its own streams, counters and state."""
+"""Compiled draws of what the world does, and stepping of many environments at once."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from monmdp.engine.compile import kernel
+from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.random_kernels import normal, uniform
 
 
-@kernel
+@inlined
 def draw_outcome(dynamics, pair, key, clock):
     """The outcome of a pair that the world's draw number `clock` selects."""
     outcome = dynamics.offsets[pair]
@@ -18,7 +18,7 @@ def draw_outcome(dynamics, pair, key, clock):
     return outcome
 
 
-@kernel
+@inlined
 def draw_reward(dynamics, outcome, key, clock):
     """The environment reward of an outcome, with its noise if it has any."""
     reward = dynamics.env_reward[outcome]
@@ -27,7 +27,7 @@ def draw_reward(dynamics, outcome, key, clock):
     return reward
 
 
-@kernel
+@inlined
 def draw_observed(dynamics, outcome, key, clock):
     """Whether the monitor shows the reward of an outcome."""
     chance = dynamics.observe_probability[outcome]

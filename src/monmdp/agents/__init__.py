@@ -1,0 +1,10 @@
+"""Agents: one file per idea, each opening with the equation it implements."""
+
+from monmdp.agents.base import AGENTS, Agent, QLearner
+from monmdp.agents.directed import Directed
+from monmdp.agents.greedy import Naive, Optimism
+from monmdp.agents.intrinsic import Intrinsic
+from monmdp.agents.qcounts import QCounts
+from monmdp.agents.ucb import UCB
+
+__all__ = ["AGENTS", "Agent", "Directed", "Intrinsic", "Naive", "Optimism", "QCounts", "QLearner", "UCB"]

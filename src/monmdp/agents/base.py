@@ -1,0 +1,168 @@
+"""What an agent is: options, a memory of arrays, and kernels `act`, `update` and `beta` over that memory."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from monmdp import check
+from monmdp.engine.compile import inlined, kernel
+from monmdp.engine.random import stream, uniform
+from monmdp.engine.world import World
+from monmdp.errors import MonMDPError
+from monmdp.model import Floats, Integers
+from monmdp.registry import Registry, spec_of
+
+#: A constant, (first, last) for a line from the first step to the last, or one number a step.
+Schedule = float | Sequence[float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """Options of one way to learn; subclasses add theirs, a memory and the kernels.
+
+    act(memory, state, step, key) → (action, exploring): draws 2·step and 2·step + 1 of the stream are its own.
+    update(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+    proxy_reward is NaN where the reward was not shown.
+    beta(memory, step) → the explore-exploit ratio to record, NaN where there is none.
+    memory(world, steps, seed) → a named tuple with at least q [S, A], from which the greedy policy is
+    evaluated, and visits [S * A], which the loop increments before every update.
+    """
+
+    act: ClassVar[Any]
+    update: ClassVar[Any]
+    beta: ClassVar[Any]
+
+    def memory(self, world: World, steps: int, seed: int) -> Any:
+        """The arrays an agent starts with."""
+        raise MonMDPError(f"{type(self).__name__} does not declare its memory.")
+
+    def memory_bytes(self, world: World) -> int:
+        """About how much memory one run needs."""
+        return 16 * world.n_states * world.n_actions
+
+    def resolved(self, defaults: dict[str, Any]) -> Agent:
+        """The same agent with the given defaults in place of options that are None."""
+        own = {field.name for field in dataclasses.fields(self)}
+        missing = {k: v for k, v in defaults.items() if k in own and getattr(self, k) is None}
+        return dataclasses.replace(self, **missing)
+
+    @property
+    def name(self) -> str:
+        """The text that builds an equal agent."""
+        return spec_of(self)
+
+
+AGENTS: Registry[Agent] = Registry("agent")
+
+
+@kernel
+def no_beta(memory, step):
+    """For agents without an explore-exploit ratio."""
+    return math.nan
+
+
+def schedule(given: Any, steps: int, what: str) -> Floats:
+    """A schedule as one number a step, [steps]: linear from t = 0 to t = steps - 1."""
+    if isinstance(given, np.ndarray) and given.shape == (steps,) and steps > 2:
+        values = given.astype(np.float64)
+    elif isinstance(given, Iterable) and not isinstance(given, str):
+        ends = [check.finite(value, what) for value in given]
+        if len(ends) != 2:
+            raise MonMDPError(f"{what} must be a number, (first, last), or an array of one number a step.")
+        last = max(steps - 1, 1)
+        values = ends[0] + (ends[1] - ends[0]) * (np.arange(steps) / last)
+    else:
+        values = np.full(steps, check.finite(given, what))
+    if not np.all((values >= 0) & (values <= 1)):
+        raise MonMDPError(f"{what} must stay between 0 and 1.")
+    return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class QLearner(Agent):
+    """Q-learning on joint states and actions with a model of the rewards that it cannot see.
+
+    alpha: learning rate; None takes the paper's for its 48 problems and 1 elsewhere.
+    epsilon: chance of a random action.
+    initial_q: where Q starts; None takes the paper's, -10 for Directed, 50 in RiverSwim and 1 for the others.
+    """
+
+    alpha: Schedule | None = None
+    epsilon: Schedule = (1.0, 0.0)
+    initial_q: float | None = None
+
+    def common(self, world: World, steps: int, seed: int) -> QMemory:
+        """The memory that all Q-learners share."""
+        if self.alpha is None or self.initial_q is None:
+            raise MonMDPError(f"{type(self).__name__} needs alpha and initial_q before it can start.")
+        key = stream(seed, "reward model")
+        guesses = [0.2 * uniform(key, pair) - 0.1 for pair in range(world.n_env_pairs)]
+        initial = check.finite(self.initial_q, "The initial Q-value")
+        return QMemory(
+            q=np.full((world.n_states, world.n_actions), initial),
+            visits=np.zeros(world.n_states * world.n_actions, np.int64),
+            reward_model=np.array(guesses),
+            reward_counts=np.zeros(world.n_env_pairs, np.int64),
+            alpha=schedule(self.alpha, steps, "The learning rate"),
+            epsilon=schedule(self.epsilon, steps, "The chance of a random action"),
+            discount=world.discount,
+        )
+
+
+class QMemory(NamedTuple):
+    """Q̂ [S, A], visit counts N [S * A], R̂ and its counts [environment pairs], schedules [steps], γ."""
+
+    q: Floats
+    visits: Integers
+    reward_model: Floats
+    reward_counts: Integers
+    alpha: Floats
+    epsilon: Floats
+    discount: float
+
+
+@inlined
+def learn_reward(memory, env_pair, proxy_reward):
+    """R̂(sE,aE): the first reward seen replaces the guess, later ones make it the running mean."""
+    if not math.isnan(proxy_reward):
+        memory.reward_counts[env_pair] += 1
+        error = proxy_reward - memory.reward_model[env_pair]
+        if memory.reward_counts[env_pair] == 1:
+            memory.reward_model[env_pair] = proxy_reward
+        else:
+            memory.reward_model[env_pair] += error / memory.reward_counts[env_pair]
+    return memory.reward_model[env_pair]
+
+
+@kernel
+def largest_value(q, state):
+    """max Q(s,·)."""
+    best = q[state, 0]
+    for action in range(1, q.shape[1]):
+        best = max(best, q[state, action])
+    return best
+
+
+@inlined
+def learn_q(memory, state, action, next_state, terminated, reward, step):
+    """Q(s,a) += α (r + γ max Q(s′,·) − Q(s,a)), without bootstrapping after termination."""
+    target = reward
+    if not terminated:
+        target += memory.discount * largest_value(memory.q, next_state)
+    memory.q[state, action] += memory.alpha[step] * (target - memory.q[state, action])
+
+
+@inlined
+def update_q_learner(
+    memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step
+):  # fmt: skip
+    """Q-learning with R̂ + rM as the reward, observed now or not."""
+    reward = learn_reward(memory, env_pair, proxy_reward) + monitor_reward
+    learn_q(memory, state, action, next_state, terminated, reward, step)

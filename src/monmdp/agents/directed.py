@@ -1,0 +1,214 @@
+"""Directed exploration (the paper's Algorithm 1): go to the least visited pair, guided by successor functions.
+
+goal = argmin N(s,a), first in order among equals; β = log(t + 2) / N(goal)
+if β > β̄: with probability ε a random action, else argmax_a Ŝ_goal(s,a); otherwise argmax_a Q(s,a)
+Ŝ_g(s,a) += α (target − Ŝ_g(s,a)) for all goals g at once, where target is, for
+  first visits:  1 if g = (s,a), else γ max Ŝ_g(s′,·), or 0 after termination
+  occupancy:     1[g = (s,a)] + γ max Ŝ_g(s′,·), or without the second term after termination
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from monmdp import check
+from monmdp.agents.base import AGENTS, QLearner, Schedule, schedule, update_q_learner
+from monmdp.agents.greedy import wanders
+from monmdp.engine.compile import inlined, kernel
+from monmdp.engine.evaluation import choose_best
+from monmdp.engine.random_kernels import uniform
+from monmdp.engine.world import World
+from monmdp.errors import MonMDPError
+from monmdp.model import Floats, Integers
+
+Singles = npt.NDArray[np.float32]
+SUCCESSOR_TARGETS = ("first visit", "occupancy")
+
+
+class DirectedMemory(NamedTuple):
+    """QMemory with successor values Ŝ [S * A, goals], their maxima over actions [S, goals], and the goal.
+
+    Goals are all pairs, so [S * A] of them; goal [1] is the current one. target_row [goals] and choices [A]
+    are scratch space.
+    """
+
+    q: Floats
+    visits: Integers
+    reward_model: Floats
+    reward_counts: Integers
+    alpha: Floats
+    epsilon: Floats
+    discount: float
+    successor_values: Singles
+    successor_best: Singles
+    successor_alpha: Singles
+    successor_discount: np.float32
+    occupancy: bool
+    balanced_wandering: bool
+    random_goal_policy: bool
+    beta_bar: float
+    goal: Integers
+    target_row: Singles
+    choices: Floats
+
+
+@kernel
+def find_goal(visits, goal):
+    """The least visited pair, first in order among equals; amortised O(1).
+
+    Counts only grow and the goal was the first of the least, so the search goes on from it; past the end,
+    every pair has been visited more often than it had.
+    """
+    least = visits[goal[0]]
+    if least > goal[1]:
+        for _ in range(2):
+            while goal[0] < len(visits) and visits[goal[0]] > goal[1]:
+                goal[0] += 1
+            if goal[0] < len(visits):
+                break
+            goal[0] = 0
+            goal[1] += 1
+    return goal[0]
+
+
+@inlined
+def beta_directed(memory, step):
+    """β = log(t + 2) / N(goal), infinite while the goal was never visited."""
+    count = memory.visits[find_goal(memory.visits, memory.goal)]
+    return math.log(step + 2.0) / count if count > 0 else math.inf
+
+
+@inlined
+def act_directed(memory, state, step, key):
+    """Toward the goal while β > β̄, else greedy on Q."""
+    n_actions = memory.q.shape[1]
+    if not beta_directed(memory, step) > memory.beta_bar:
+        return choose_best(memory.q[state], key, 2 * step + 1), False
+    first = state * n_actions
+    if wanders(memory, step, key):
+        if memory.balanced_wandering:
+            for action in range(n_actions):
+                memory.choices[action] = -memory.visits[first + action]
+            return choose_best(memory.choices, key, 2 * step + 1), True
+        return int(uniform(key, 2 * step + 1) * n_actions), True
+    if memory.random_goal_policy:
+        return int(uniform(key, 2 * step + 1) * n_actions), True
+    for action in range(n_actions):
+        memory.choices[action] = memory.successor_values[first + action, memory.goal[0]]
+    return choose_best(memory.choices, key, 2 * step + 1), True
+
+
+@kernel
+def learn_successors(values, best, state, action, next_state, terminated, alpha, discount, occupancy, target_row):
+    """Update Ŝ_g(s,a) of all goals at once, and the maxima over actions; all in single precision.
+
+    One pass over contiguous rows that vectorises. Where the largest value of a goal went down, its maximum is
+    marked and looked up again.
+    """
+    n_actions = values.shape[0] // best.shape[0]
+    pair = state * n_actions + action
+    row, here = values[pair], best[state]
+    own = row[pair]
+    own_target = np.float32(1.0)
+    if terminated:
+        target_row[:] = np.float32(0.0)
+    else:
+        ahead = best[next_state]
+        for g in range(len(row)):
+            target_row[g] = discount * ahead[g]
+        if occupancy:
+            own_target += target_row[pair]
+    lost = np.int32(0)
+    for g in range(len(row)):
+        old = row[g]
+        new = old + alpha * (target_row[g] - old)
+        row[g] = new
+        falls = (old == here[g]) and (new < old)
+        here[g] = np.float32(-1.0) if falls else max(here[g], new)
+        lost |= np.int32(falls)
+    row[pair] = own + alpha * (own_target - own)
+    here[pair] = np.float32(-1.0)
+    first = state * n_actions
+    if lost:
+        for g in range(len(row)):
+            if here[g] < 0.0:
+                here[g] = largest(values, first, n_actions, g)
+    here[pair] = largest(values, first, n_actions, pair)
+
+
+@kernel
+def largest(values, first, n_actions, goal):
+    """max over actions of Ŝ_goal(s,·)."""
+    most = values[first, goal]
+    for pair in range(first + 1, first + n_actions):
+        most = max(most, values[pair, goal])
+    return most
+
+
+@inlined
+def update_directed(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+    """Q-learning, and the successor values of all goals."""
+    update_q_learner(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step)
+    if not memory.random_goal_policy:
+        learn_successors(
+            memory.successor_values, memory.successor_best, state, action, next_state, terminated,
+            memory.successor_alpha[step], memory.successor_discount, memory.occupancy, memory.target_row,
+        )  # fmt: skip
+
+
+@AGENTS.add
+@dataclass(frozen=True, kw_only=True)
+class Directed(QLearner):
+    """Goes to the least visited pair, guided by successor functions that never need a reward.
+
+    beta_bar: explore while β is above it.
+    successor_target: "first visit" (what the paper's figures were made with) or "occupancy" (its Eq. 8).
+    successor_alpha, successor_discount: learning rate and discount of Ŝ; None takes those of Q.
+    balanced_wandering: instead of a random action, take the one least tried in the state.
+    random_goal_policy: go to the goal by a random walk instead of by Ŝ.
+    """
+
+    beta_bar: float = 0.01
+    successor_target: Literal["first visit", "occupancy"] = "first visit"
+    successor_alpha: Schedule | None = None
+    successor_discount: float | None = None
+    balanced_wandering: bool = False
+    random_goal_policy: bool = False
+
+    act = act_directed
+    update = update_directed
+    beta = beta_directed
+
+    def memory(self, world: World, steps: int, seed: int) -> Any:
+        if self.successor_target not in SUCCESSOR_TARGETS:
+            raise MonMDPError(f"The successor target is one of {SUCCESSOR_TARGETS}, not {self.successor_target!r}.")
+        common = self.common(world, steps, seed)
+        own_alpha = self.alpha if self.successor_alpha is None else self.successor_alpha
+        n, m = world.n_states, world.n_actions
+        pairs = 0 if self.random_goal_policy else n * m
+        discount = check.discount(self.successor_discount, world.discount, "The successor discount")
+        return DirectedMemory(
+            *common,
+            successor_values=np.ones((pairs, pairs), np.float32),
+            successor_best=np.ones((n if pairs else 0, pairs), np.float32),
+            successor_alpha=schedule(own_alpha, steps, "The successor learning rate").astype(np.float32),
+            successor_discount=np.float32(discount),
+            occupancy=self.successor_target == "occupancy",
+            balanced_wandering=bool(self.balanced_wandering),
+            random_goal_policy=bool(self.random_goal_policy),
+            beta_bar=check.at_least(self.beta_bar, 0.0, "The threshold beta_bar"),
+            goal=np.zeros(2, np.int64),
+            target_row=np.zeros(pairs, np.float32),
+            choices=np.zeros(m),
+        )
+
+    def memory_bytes(self, world: World) -> int:
+        pairs = world.n_states * world.n_actions
+        table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)
+        return super().memory_bytes(world) + table

@@ -1,0 +1,70 @@
+"""UCB: the less an action was tried, the larger its confidence bonus.
+
+a = argmax_a Q(s,a) + √(2 log Σ_b N(s,b) / N(s,a)), with probability ε at random
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.agents.base import AGENTS, QLearner, no_beta, update_q_learner
+from monmdp.agents.greedy import wanders
+from monmdp.engine.compile import inlined, kernel
+from monmdp.engine.evaluation import choose_best
+from monmdp.engine.random_kernels import uniform
+from monmdp.engine.world import World
+from monmdp.model import Floats, Integers
+
+
+class UCBMemory(NamedTuple):
+    """QMemory with space for the bounds of a state's actions, [A]."""
+
+    q: Floats
+    visits: Integers
+    reward_model: Floats
+    reward_counts: Integers
+    alpha: Floats
+    epsilon: Floats
+    discount: float
+    bounds: Floats
+
+
+@kernel
+def confidence_bounds(values, counts, scale, bounds):
+    """Upper confidence bounds [A] from values [A] and counts [A] · scale; undefined ones are infinite."""
+    total = 0.0
+    for action in range(len(counts)):
+        total += scale * counts[action]
+    top = 2.0 * math.log(total) if total > 0.0 else -1.0
+    for action in range(len(counts)):
+        count = scale * counts[action]
+        bounds[action] = values[action] + math.sqrt(top / count) if top >= 0.0 and count > 0.0 else np.inf
+
+
+@inlined
+def act_ucb(memory, state, step, key):
+    """A random action with probability ε, else the largest upper confidence bound."""
+    n_actions = memory.q.shape[1]
+    if wanders(memory, step, key):
+        return int(uniform(key, 2 * step + 1) * n_actions), True
+    counts = memory.visits[state * n_actions : (state + 1) * n_actions]
+    confidence_bounds(memory.q[state], counts, 1.0, memory.bounds)
+    return choose_best(memory.bounds, key, 2 * step + 1), False
+
+
+@AGENTS.add
+@dataclass(frozen=True, kw_only=True)
+class UCB(QLearner):
+    """Upper confidence bounds on visit counts."""
+
+    act = act_ucb
+    update = update_q_learner
+    beta = no_beta
+
+    def memory(self, world: World, steps: int, seed: int) -> Any:
+        return UCBMemory(*self.common(world, steps, seed), np.zeros(world.n_actions))

@@ -1,0 +1,83 @@
+"""What training returns: curves over recording points, and the final tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monmdp.model import Floats, Integers, MonMDP
+
+#: A run is solved when its greedy return is no more than this below the optimum.
+SOLVED_WITHIN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Arrays [seed, point], recorded before the training steps `steps` [point] and once at the end.
+
+    returns: exact (or sampled) return of the greedy policy; observed: rewards seen so far; visited: distinct
+    pairs visited so far; beta: the explore-exploit ratio; explored: fraction of steps spent exploring so far.
+    Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; states that cannot
+    be reached have count 0 and value NaN.
+    """
+
+    problem: MonMDP
+    agent: str
+    seeds: list[int]
+    steps: Integers
+    returns: Floats
+    observed: Integers
+    visited: Integers
+    beta: Floats
+    explored: Floats
+    visit_counts: Integers
+    q: Floats
+    reward_model: Floats
+    optimal_return: float
+    evaluation: str
+    seconds: float
+
+    @property
+    def final_returns(self) -> Floats:
+        """Return of the last greedy policy of each seed, [seed]."""
+        last: Floats = self.returns[:, -1]
+        return last
+
+    @property
+    def solved(self) -> np.ndarray:
+        """Which seeds ended optimal, [seed]."""
+        return self.final_returns >= self.optimal_return - SOLVED_WITHIN
+
+    @property
+    def final_return_ci(self) -> float:
+        """Half width of the 95% confidence interval of the mean final return; NaN for a single seed."""
+        if len(self.seeds) < 2:
+            return float("nan")
+        return float(1.96 * self.final_returns.std(ddof=1) / np.sqrt(len(self.seeds)))
+
+    def summary(self) -> dict[str, object]:
+        """The result as plain values; NaN as None."""
+        half_width = self.final_return_ci
+        return {
+            "environment": self.problem.environment.name,
+            "monitor": self.problem.monitor.name,
+            "agent": self.agent,
+            "seeds": len(self.seeds),
+            "steps": int(self.steps[-1]),
+            "optimal_return": self.optimal_return,
+            "final_return": float(self.final_returns.mean()),
+            "final_return_ci": None if np.isnan(half_width) else half_width,
+            "solved": float(self.solved.mean()),
+            "observed": float(self.observed[:, -1].mean()),
+            "seconds": self.seconds,
+        }
+
+    def __repr__(self) -> str:
+        found = self.summary()
+        width = "" if found["final_return_ci"] is None else f" ± {found['final_return_ci']:.4f}"
+        return (
+            f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {found['steps']} steps: "
+            f"final return {found['final_return']:.4f}{width} of {self.optimal_return:.4f}, "
+            f"solved {found['solved']:.0%}, {found['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
+        )

@@ -1,0 +1,103 @@
+"""The training loop: act, step, observe, update, and evaluate at the recording points.
+
+`loop_of` builds one compiled loop per agent from the body `_run`, in which `act`, `update` and `beta` are the
+agent's own kernels. Only this file touches a reward that the agent did not see.
+"""
+
+# mypy: disable-error-code="no-untyped-def, name-defined"
+from __future__ import annotations
+
+import types
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.engine.compile import kernel
+from monmdp.engine.evaluation import exact_return, sampled_return
+from monmdp.engine.stepping import draw_observed, draw_outcome, draw_reward, draw_start
+from monmdp.model import Floats, Integers
+
+#: The streams of a run, in the order of its keys.
+STREAMS = ("start", "world", "observe", "noise", "agent", "evaluation")
+
+
+class Record(NamedTuple):
+    """What is recorded at each point, [points]: see `Curves`."""
+
+    returns: Floats
+    observed: Integers
+    visited: Integers
+    beta: Floats
+    explored: Floats
+
+
+def new_record(points: int) -> Record:
+    """An empty record; points that were never reached stay NaN or zero."""
+    return Record(
+        returns=np.full(points, np.nan),
+        observed=np.zeros(points, np.int64),
+        visited=np.zeros(points, np.int64),
+        beta=np.full(points, np.nan),
+        explored=np.zeros(points),
+    )
+
+
+def _run(world, memory, keys, point_steps, episodes, memo, record, progress, stop):
+    """Train one agent; episodes is 0 for exact evaluation, negative for none, else test episodes a point.
+
+    keys [6] are the streams of STREAMS; progress [1] is the number of steps done, for who watches;
+    a non-zero stop [1] ends the run at the next recording point.
+    """
+    start_key, world_key, observe_key = keys[0], keys[1], keys[2]
+    noise_key, agent_key, test_key = keys[3], keys[4], keys[5]
+    test_clock = np.zeros(1, np.int64)
+    episode, elapsed, observed_rewards, distinct, exploring_steps, step = 1, 0, 0, 0, 0, 0
+    state = draw_start(world.start_states, world.start_cumulative, start_key, 0)
+    for point in range(len(point_steps)):
+        while step < point_steps[point]:
+            action, exploring = act(memory, state, step, agent_key)
+            pair = state * world.n_actions + action
+            outcome = draw_outcome(world, pair, world_key, step)
+            proxy_reward = np.nan
+            if draw_observed(world, outcome, observe_key, step):
+                proxy_reward = draw_reward(world, outcome, noise_key, step)
+                observed_rewards += 1
+            next_state, terminated = world.next_state[outcome], world.terminated[outcome]
+            memory.visits[pair] += 1
+            if memory.visits[pair] == 1:
+                distinct += 1
+            if exploring:
+                exploring_steps += 1
+            update(
+                memory, state, action, world.env_pair[pair], next_state, terminated,
+                proxy_reward, world.monitor_reward[outcome], step,
+            )  # fmt: skip
+            step += 1
+            elapsed += 1
+            state = next_state
+            if terminated or elapsed == world.step_limit:
+                state = draw_start(world.start_states, world.start_cumulative, start_key, episode)
+                episode += 1
+                elapsed = 0
+        if episodes == 0:
+            record.returns[point] = exact_return(world, memory.q, memo)
+        elif episodes > 0:
+            record.returns[point] = sampled_return(world, memory.q, episodes, test_key, test_clock)
+        record.observed[point] = observed_rewards
+        record.visited[point] = distinct
+        record.beta[point] = beta(memory, step)
+        record.explored[point] = exploring_steps / max(step, 1)
+        progress[0] = step
+        if stop[0] != 0:
+            break
+
+
+@cache
+def loop_of(agent: type[Any]) -> Any:
+    """The compiled loop of an agent class; those of this package are kept on disk."""
+    kernels = {"act": agent.act, "update": agent.update, "beta": agent.beta}
+    namespace = {**globals(), **kernels}
+    body = types.FunctionType(_run.__code__, namespace, f"run_{agent.__name__}")
+    body.__qualname__ = body.__name__  # names the cache file, so that loops of two agents never meet
+    return kernel(body, cache=agent.__module__.startswith("monmdp."))

@@ -1,0 +1,75 @@
+"""A problem as the training loop takes it: reachable states only, as flat arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from monmdp.model import Booleans, Floats, Integers, MonMDP
+
+
+class World(NamedTuple):
+    """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `model`."""
+
+    offsets: Integers
+    cumulative: Floats
+    probability: Floats
+    next_state: Integers
+    env_reward: Floats
+    reward_noise: Floats
+    monitor_reward: Floats
+    observe_probability: Floats
+    terminated: Booleans
+    pair_reward: Floats
+    env_pair: Integers
+    start_states: Integers
+    start_probability: Floats
+    start_cumulative: Floats
+    n_states: int
+    n_actions: int
+    n_env_pairs: int
+    step_limit: int
+    discount: float
+
+
+def compact(problem: MonMDP) -> World:
+    """Keep what can be reached, in the same order; pair_reward is the expected reward of a pair, seen or not."""
+    states = np.flatnonzero(problem.reachable)
+    number = np.zeros(problem.n_states, np.int32)  # ends of episodes may lie outside; nobody goes on from there
+    number[states] = np.arange(len(states))
+    pairs = np.flatnonzero(problem.reachable_pairs)
+    lengths = np.diff(problem.offsets)[pairs]
+    kept = problem.reachable_pairs[problem.pair_of_outcome]
+    dynamics = problem.dynamics
+    starts = np.flatnonzero(problem.start)
+    start_probability = problem.start[starts]
+    start_cumulative = np.cumsum(start_probability)
+    start_cumulative[-1] = np.inf
+    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1])
+    return World(
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        cumulative=dynamics.cumulative[kept],
+        probability=problem.probability[kept],
+        next_state=number[problem.next_state[kept]],
+        env_reward=dynamics.env_reward[kept],
+        reward_noise=dynamics.reward_noise[kept],
+        monitor_reward=dynamics.monitor_reward[kept],
+        observe_probability=dynamics.observe_probability[kept],
+        terminated=dynamics.terminated[kept],
+        pair_reward=pair_reward[pairs],
+        env_pair=problem.env_pair[pairs],
+        start_states=number[starts].astype(np.int64),
+        start_probability=start_probability,
+        start_cumulative=start_cumulative,
+        n_states=len(states),
+        n_actions=problem.n_actions,
+        n_env_pairs=len(problem.environment.offsets) - 1,
+        step_limit=problem.step_limit or 0,
+        discount=float(problem.discount),
+    )
+
+
+def is_deterministic(world: World) -> bool:
+    """Whether one test episode tells everything: one start, one outcome a pair."""
+    return len(world.start_states) == 1 and len(world.probability) == len(world.offsets) - 1

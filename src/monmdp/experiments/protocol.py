@@ -1,0 +1,72 @@
+"""The paper's experiments as rows: problems, budgets, learning rates and starting values. Exceptions are rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monmdp.agents.base import Schedule
+from monmdp.errors import MonMDPError
+from monmdp.model import MonMDP
+
+#: Environment → default number of training steps.
+DEFAULT_STEPS = {
+    "Empty": 5_000,
+    "Loop": 5_000,
+    "Hazard": 10_000,
+    "OneWay": 10_000,
+    "Corridor": 30_000,
+    "TwoRoom2x11": 5_000,
+    "TwoRoom3x5": 10_000,
+    "RiverSwim": 20_000,
+}
+
+#: Monitor → by how much it multiplies the training steps.
+STEP_FACTOR = {"Full": 1, "Random": 1, "Ask": 3, "Button": 2, "Experts": 10, "Level": 20, "Battery": 10}
+
+#: The paper's six monitors.
+PAPER_MONITORS = ("Full", "Random", "Ask", "Button", "Experts", "Level")
+
+#: Environment → learning rate; with Experts → where it falls to; anything else learns with 1.
+ALPHA: dict[str, tuple[float, float]] = {
+    "Hazard": (0.5, 0.5),
+    "TwoRoom3x5": (0.5, 0.5),
+    "RiverSwim": (0.5, 0.05),
+}
+FALLING_ALPHA = {"Experts": {"RiverSwim": 0.05}}
+FALLING_ALPHA_END = 0.1
+
+#: Where Q starts: agent, then environment, then everybody else.
+INITIAL_Q_OF_AGENT = {"Directed": -10.0}
+INITIAL_Q_OF_ENVIRONMENT = {"RiverSwim": 50.0}
+INITIAL_Q = 1.0
+
+
+def kind(name: str) -> str:
+    """The class behind a name with options: `Ask` of `Ask(cost=0.5)`."""
+    return name.split("(", 1)[0]
+
+
+def paper_steps(problem: MonMDP) -> int:
+    """The paper's budget for one of its problems; others must say how long to train."""
+    environment, monitor = problem.environment.name, problem.monitor.name
+    if environment not in DEFAULT_STEPS or monitor not in STEP_FACTOR:
+        raise MonMDPError(f"{problem.name} is not one of the paper's problems, so say how many steps to train.")
+    return DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
+
+
+def learning_rate(environment: str, monitor: str) -> Schedule:
+    """α as the paper set it for an environment and a monitor, both as class names."""
+    first, last = ALPHA.get(environment, (1.0, 1.0))
+    if monitor in FALLING_ALPHA:
+        last = FALLING_ALPHA[monitor].get(environment, FALLING_ALPHA_END)
+    return first if first == last else (first, last)
+
+
+def agent_defaults(problem: MonMDP, agent: str) -> dict[str, Any]:
+    """What an agent class takes where its own options leave it open."""
+    environment, monitor = kind(problem.environment.name), kind(problem.monitor.name)
+    by_environment = INITIAL_Q_OF_ENVIRONMENT.get(environment, INITIAL_Q)
+    return {
+        "alpha": learning_rate(environment, monitor),
+        "initial_q": INITIAL_Q_OF_AGENT.get(agent, by_environment),
+    }

@@ -1,0 +1,114 @@
+"""Reference methods on dense matrices: written to be obviously right, not fast."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+from monmdp import MonMDP
+
+
+def matrices(problem: MonMDP) -> tuple[np.ndarray, np.ndarray]:
+    """Transitions that go on [S, A, S] and expected reward [S, A], outcome by outcome."""
+    n, m = problem.n_states, problem.n_actions
+    transition, reward = np.zeros((n, m, n)), np.zeros((n, m))
+    for pair in range(n * m):
+        s, a = divmod(pair, m)
+        for o in range(problem.offsets[pair], problem.offsets[pair + 1]):
+            chance = problem.probability[o]
+            reward[s, a] += chance * (problem.env_reward[o] + problem.monitor.reward[o])
+            if not problem.terminated[o]:
+                transition[s, a, problem.next_state[o]] += chance
+    return transition, reward
+
+
+def policy_iteration(problem: MonMDP) -> np.ndarray:
+    """Optimal action values [S, A] by Howard's algorithm with exact linear solves."""
+    transition, reward = matrices(problem)
+    states = np.arange(problem.n_states)
+    choice = np.zeros(problem.n_states, int)
+    while True:
+        system = np.eye(problem.n_states) - problem.discount * transition[states, choice]
+        values = np.linalg.solve(system, reward[states, choice])
+        q = reward + problem.discount * transition @ values
+        better = q.argmax(1)
+        improves = q[states, better] > q[states, choice] + 1e-11
+        if not improves.any():
+            return q
+        choice = np.where(improves, better, choice)
+
+
+def linear_program(problem: MonMDP) -> np.ndarray:
+    """Optimal values [S]: the least v with v(s) ≥ r(s, a) + γ Σ p v for every pair."""
+    transition, reward = matrices(problem)
+    n, m = reward.shape
+    limits = problem.discount * transition.reshape(n * m, n) - np.repeat(np.eye(n), m, axis=0)
+    found = linprog(
+        np.ones(n),
+        A_ub=limits,
+        b_ub=-reward.ravel(),
+        bounds=(None, None),
+        method="highs-ds",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert found.status == 0, found.message
+    return found.x
+
+
+def backward_return(problem: MonMDP, policy: np.ndarray, horizon: int) -> float:
+    """Discounted return of policy [S, A] over `horizon` steps, from the last step to the first."""
+    transition, reward = matrices(problem)
+    values = np.zeros(problem.n_states)
+    for _ in range(horizon):
+        values = (policy * (reward + problem.discount * transition @ values)).sum(1)
+    return float(problem.start @ values)
+
+
+def visits(problem: MonMDP) -> list[set[int]]:
+    """For each step of an episode, the states in which the agent can act."""
+    transition, _ = matrices(problem)
+    layers = [set(np.flatnonzero(problem.start).tolist())]
+    while len(layers) < problem.step_limit:
+        ahead = transition[sorted(layers[-1])].reshape(-1, problem.n_states) > 0
+        layers.append(set(np.flatnonzero(ahead.any(0)).tolist()))
+    return layers
+
+
+def restarting(problem: MonMDP) -> tuple[dict[tuple[int, int], int], np.ndarray]:
+    """Nodes (step, state) and transitions [nodes, A, nodes] in which every end of an episode leads to a start."""
+    transition, _ = matrices(problem)
+    places = [(t, s) for t, layer in enumerate(visits(problem)) for s in sorted(layer)]
+    node = {place: i for i, place in enumerate(places)}
+    big = np.zeros((len(node), problem.n_actions, len(node)))
+    for (t, s), i in node.items():
+        for a in range(problem.n_actions):
+            onward = transition[s, a] if t + 1 < problem.step_limit else np.zeros(problem.n_states)
+            for after in np.flatnonzero(onward):
+                big[i, a, node[t + 1, int(after)]] += onward[after]
+            for first in np.flatnonzero(problem.start):
+                big[i, a, node[0, int(first)]] += (1.0 - onward.sum()) * problem.start[first]
+    return node, big
+
+
+def worst_hitting_time(problem: MonMDP, policy: np.ndarray, goal: tuple[int, int]) -> float:
+    """Largest expected number of steps until policy takes the goal (state, action), by one linear system."""
+    node, big = restarting(problem)
+    onward = np.zeros((len(node), len(node)))
+    for (_, s), i in node.items():
+        for a in range(problem.n_actions):
+            if (s, a) != goal:
+                onward[i] += policy[s, a] * big[i, a]
+    return float(np.linalg.solve(np.eye(len(node)) - onward, np.ones(len(node))).max())
+
+
+def worst_shortest_time(problem: MonMDP, goal: int) -> float:
+    """Largest of the least expected numbers of steps to a goal state, as a linear program."""
+    node, big = restarting(problem)
+    free = np.array([i for (_, s), i in node.items() if s != goal])
+    if not len(free):
+        return 0.0
+    onward = big[free][:, :, free]
+    limits = np.repeat(np.eye(len(free)), problem.n_actions, axis=0) - onward.reshape(-1, len(free))
+    found = linprog(-np.ones(len(free)), A_ub=limits, b_ub=np.ones(len(limits)), bounds=(0, None), method="highs-ds")
+    assert found.status == 0, found.message
+    return float(found.x.max())
