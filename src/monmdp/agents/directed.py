@@ -28,13 +28,15 @@ from monmdp.errors import MonMDPError
 from monmdp.model import Floats, Integers
 
 Singles = npt.NDArray[np.float32]
+#: Goals whose maxima are looked up together if any of them must be; measured, not magic.
+STRIP = 64
 SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
 class DirectedMemory(NamedTuple):
     """QMemory with successor values Ŝ [S * A, goals], their maxima over actions [S, goals], and the goal.
 
-    Goals are all pairs, so [S * A] of them; goal [1] is the current one. target_row [goals] and choices [A]
+    Goals are all pairs, so [S * A] of them; goal [1] is the current one. scratch [goals] and choices [A]
     are scratch space.
     """
 
@@ -54,7 +56,7 @@ class DirectedMemory(NamedTuple):
     random_goal_policy: bool
     beta_bar: float
     goal: Integers
-    target_row: Singles
+    scratch: Singles
     choices: Floats
 
 
@@ -105,7 +107,7 @@ def act_directed(memory, state, step, key):
 
 
 @kernel
-def learn_successors(values, best, state, action, next_state, terminated, alpha, discount, occupancy, target_row):
+def learn_successors(values, best, state, action, next_state, terminated, alpha, discount, occupancy, scratch):
     """Update Ŝ_g(s,a) of all goals at once, and the maxima over actions; all in single precision.
 
     One pass over contiguous rows that vectorises. Where the largest value of a goal went down, its maximum is
@@ -114,20 +116,20 @@ def learn_successors(values, best, state, action, next_state, terminated, alpha,
     n_actions = values.shape[0] // best.shape[0]
     pair = state * n_actions + action
     row, here = values[pair], best[state]
-    own = row[pair]
-    own_target = np.float32(1.0)
+    ahead = best[next_state]
     if terminated:
-        target_row[:] = np.float32(0.0)
-    else:
-        ahead = best[next_state]
-        for g in range(len(row)):
-            target_row[g] = discount * ahead[g]
-        if occupancy:
-            own_target += target_row[pair]
+        scratch[:] = np.float32(0.0)
+        ahead = scratch
+    elif next_state == state:
+        scratch[:] = here  # the loop below writes to `here`, and vectorises only over rows that do not overlap
+        ahead = scratch
+    own = row[pair]
+    own_target = np.float32(1.0) + discount * ahead[pair] if occupancy else np.float32(1.0)
+    here[pair] = np.float32(np.inf)  # the goal that is reached is done apart, and must not look as if it fell
     lost = np.int32(0)
     for g in range(len(row)):
         old = row[g]
-        new = old + alpha * (target_row[g] - old)
+        new = old + alpha * (discount * ahead[g] - old)
         row[g] = new
         falls = (old == here[g]) and (new < old)
         here[g] = np.float32(-1.0) if falls else max(here[g], new)
@@ -135,20 +137,27 @@ def learn_successors(values, best, state, action, next_state, terminated, alpha,
     row[pair] = own + alpha * (own_target - own)
     here[pair] = np.float32(-1.0)
     first = state * n_actions
-    if lost:
-        for g in range(len(row)):
-            if here[g] < 0.0:
-                here[g] = largest(values, first, n_actions, g)
-    here[pair] = largest(values, first, n_actions, pair)
+    look_up(values, first, n_actions, here, pair, pair + 1)
+    if not lost:
+        return
+    for start in range(0, len(here), STRIP):
+        stop = min(start + STRIP, len(here))
+        strip = here[start:stop]
+        fallen = np.int32(0)
+        for g in range(len(strip)):
+            fallen |= np.int32(strip[g] < 0.0)
+        if fallen:
+            look_up(values, first, n_actions, here, start, stop)
 
 
 @kernel
-def largest(values, first, n_actions, goal):
-    """max over actions of Ŝ_goal(s,·)."""
-    most = values[first, goal]
-    for pair in range(first + 1, first + n_actions):
-        most = max(most, values[pair, goal])
-    return most
+def look_up(values, first, n_actions, here, start, stop):
+    """max over actions of Ŝ_g(s,·), for the goals from start to stop."""
+    most = here[start:stop]
+    for pair in range(first, first + n_actions):
+        row = values[pair, start:stop]
+        for g in range(len(most)):
+            most[g] = max(most[g], row[g])
 
 
 @inlined
@@ -158,7 +167,7 @@ def update_directed(memory, state, action, env_pair, next_state, terminated, pro
     if not memory.random_goal_policy:
         learn_successors(
             memory.successor_values, memory.successor_best, state, action, next_state, terminated,
-            memory.successor_alpha[step], memory.successor_discount, memory.occupancy, memory.target_row,
+            memory.successor_alpha[step], memory.successor_discount, memory.occupancy, memory.scratch,
         )  # fmt: skip
 
 
@@ -204,7 +213,7 @@ class Directed(QLearner):
             random_goal_policy=bool(self.random_goal_policy),
             beta_bar=check.at_least(self.beta_bar, 0.0, "The threshold beta_bar"),
             goal=np.zeros(2, np.int64),
-            target_row=np.zeros(pairs, np.float32),
+            scratch=np.zeros(pairs, np.float32),
             choices=np.zeros(m),
         )
 
