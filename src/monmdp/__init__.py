@@ -14,16 +14,37 @@ from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.solve import Solution, greedy_policy, policy_return, solve
 
 if TYPE_CHECKING:
+    from monmdp.agents import AGENTS, Agent
+    from monmdp.curves import Curves
     from monmdp.gym import FlattenDiscrete, MonitoredEnv, MonitoredVectorEnv
+    from monmdp.live import LiveCurves, train_live
+    from monmdp.training import train
 
 __version__ = "0.1.0"
 
+#: Imported on first use, since they bring Gymnasium's classes or the compiler with them.
+_LAZY = {
+    "AGENTS": "monmdp.agents",
+    "Agent": "monmdp.agents",
+    "Curves": "monmdp.curves",
+    "FlattenDiscrete": "monmdp.gym",
+    "LiveCurves": "monmdp.live",
+    "MonitoredEnv": "monmdp.gym",
+    "MonitoredVectorEnv": "monmdp.gym",
+    "train": "monmdp.training",
+    "train_live": "monmdp.live",
+}
+
 __all__ = [
+    "AGENTS",
     "ENVIRONMENTS",
     "MONITORS",
+    "Agent",
+    "Curves",
     "Environment",
     "FlattenDiscrete",
     "Grid",
+    "LiveCurves",
     "Moment",
     "MonMDP",
     "MonMDPError",
@@ -42,15 +63,16 @@ __all__ = [
     "make",
     "policy_return",
     "solve",
+    "train",
+    "train_live",
 ]
 
 register_all()
 
 
 def __getattr__(name: str) -> Any:
-    """The Gymnasium classes are imported on first use."""
-    if name in ("FlattenDiscrete", "MonitoredEnv", "MonitoredVectorEnv"):
-        import monmdp.gym
+    if name not in _LAZY:
+        raise AttributeError(f"module 'monmdp' has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(monmdp.gym, name)
-    raise AttributeError(f"module 'monmdp' has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

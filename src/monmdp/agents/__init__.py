@@ -7,4 +7,4 @@ from monmdp.agents.intrinsic import Intrinsic
 from monmdp.agents.qcounts import QCounts
 from monmdp.agents.ucb import UCB
 
-__all__ = ["AGENTS", "Agent", "Directed", "Intrinsic", "Naive", "Optimism", "QCounts", "QLearner", "UCB"]
+__all__ = ["AGENTS", "UCB", "Agent", "Directed", "Intrinsic", "Naive", "Optimism", "QCounts", "QLearner"]

@@ -53,6 +53,9 @@ class Agent:
         missing = {k: v for k, v in defaults.items() if k in own and getattr(self, k) is None}
         return dataclasses.replace(self, **missing)
 
+    def discovered(self, memory: Any) -> None:
+        """Called by the live loop when a state was seen for the first time: its pairs may be goals from now on."""
+
     @property
     def name(self) -> str:
         """The text that builds an equal agent."""

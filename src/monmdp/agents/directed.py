@@ -217,6 +217,9 @@ class Directed(QLearner):
             choices=np.zeros(m),
         )
 
+    def discovered(self, memory: Any) -> None:
+        memory.goal[:] = 0  # search for the least visited pair from the beginning
+
     def memory_bytes(self, world: World) -> int:
         pairs = world.n_states * world.n_actions
         table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)

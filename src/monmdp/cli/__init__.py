@@ -9,8 +9,11 @@ from typing import Protocol
 import tyro
 from rich.console import Console
 
+from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
 from monmdp.cli.solve import Solve
+from monmdp.cli.train import Train
+from monmdp.cli.watch import Watch
 from monmdp.errors import MonMDPError, nearest
 
 
@@ -20,7 +23,14 @@ class Command(Protocol):
     def run(self, console: Console) -> None: ...
 
 
-COMMANDS: dict[str, Callable[..., Command]] = {"list": List, "solve": Solve, "optima": Optima}
+COMMANDS: dict[str, Callable[..., Command]] = {
+    "list": List,
+    "solve": Solve,
+    "train": Train,
+    "watch": Watch,
+    "bench": Bench,
+    "optima": Optima,
+}
 
 DESCRIPTION = """Reinforcement learning when rewards cannot always be seen.
 

@@ -11,25 +11,24 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-PAPER_ENVIRONMENTS = ("Empty", "Loop", "Hazard", "OneWay", "Corridor", "TwoRoom2x11", "TwoRoom3x5", "RiverSwim")
-PAPER_MONITORS = ("Full", "Random", "Ask", "Button", "Experts", "Level")
-
 
 @dataclass(frozen=True)
 class List:
-    """Show every environment and monitor, what it is and which options it takes."""
+    """Show every environment, monitor and agent, what it is and which options it takes."""
 
     json: bool = False
     """Print one JSON object instead of tables."""
 
     def run(self, console: Console) -> None:
         from monmdp import ENVIRONMENTS, MONITORS
+        from monmdp.agents import AGENTS, QLearner
         from monmdp.environments import Environment
         from monmdp.monitors import Monitor
 
         kinds: list[tuple[str, Any, Any]] = [
             ("environments", ENVIRONMENTS, Environment),
             ("monitors", MONITORS, Monitor),
+            ("agents", AGENTS, QLearner),
         ]
         if self.json:
             print(json_text.dumps({title: list(registry) for title, registry, _ in kinds}))
@@ -61,10 +60,11 @@ class Optima:
 
     def run(self, console: Console) -> None:
         from monmdp import make, solve
+        from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
 
         returns: dict[str, dict[str, float]] = {}
         with console.status("Solving 48 problems (the first time, kernels are compiled) …"):
-            for environment in PAPER_ENVIRONMENTS:
+            for environment in DEFAULT_STEPS:
                 solutions = {monitor: solve(make(environment, monitor)) for monitor in PAPER_MONITORS}
                 returns[environment] = {monitor: found.optimal_return for monitor, found in solutions.items()}
         if self.json:

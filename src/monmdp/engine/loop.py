@@ -4,7 +4,7 @@
 agent's own kernels. Only this file touches a reward that the agent did not see.
 """
 
-# mypy: disable-error-code="no-untyped-def, name-defined"
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import types
@@ -20,6 +20,12 @@ from monmdp.model import Floats, Integers
 
 #: The streams of a run, in the order of its keys.
 STREAMS = ("start", "world", "observe", "noise", "agent", "evaluation")
+
+
+#: Stand-ins in the body below; each agent's loop has the agent's own.
+act: Any = None
+update: Any = None
+beta: Any = None
 
 
 class Record(NamedTuple):
@@ -46,7 +52,7 @@ def new_record(points: int) -> Record:
 def _run(world, memory, keys, point_steps, episodes, memo, record, progress, stop):
     """Train one agent; episodes is 0 for exact evaluation, negative for none, else test episodes a point.
 
-    keys [6] are the streams of STREAMS; progress [1] is the number of steps done, for who watches;
+    keys [6] are the streams of STREAMS; progress [2] tells who watches the steps and points done;
     a non-zero stop [1] ends the run at the next recording point.
     """
     start_key, world_key, observe_key = keys[0], keys[1], keys[2]
@@ -88,16 +94,15 @@ def _run(world, memory, keys, point_steps, episodes, memo, record, progress, sto
         record.visited[point] = distinct
         record.beta[point] = beta(memory, step)
         record.explored[point] = exploring_steps / max(step, 1)
-        progress[0] = step
+        progress[0], progress[1] = step, point + 1
         if stop[0] != 0:
             break
 
 
 @cache
-def loop_of(agent: type[Any]) -> Any:
+def loop_of(agent: Any) -> Any:
     """The compiled loop of an agent class; those of this package are kept on disk."""
-    kernels = {"act": agent.act, "update": agent.update, "beta": agent.beta}
-    namespace = {**globals(), **kernels}
+    namespace = {**globals(), "act": agent.act, "update": agent.update, "beta": agent.beta}
     body = types.FunctionType(_run.__code__, namespace, f"run_{agent.__name__}")
     body.__qualname__ = body.__name__  # names the cache file, so that loops of two agents never meet
     return kernel(body, cache=agent.__module__.startswith("monmdp."))

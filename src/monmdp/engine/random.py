@@ -14,7 +14,16 @@ MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 MULTIPLIER_2 = 0x94D049BB133111EB
 
 #: What a stream is for. Numbers are part of every trajectory: never change one, only add.
-ROLES = {"start": 1, "world": 2, "observe": 3, "noise": 4, "agent": 5, "reward model": 6, "hidden pairs": 7, "evaluation": 8}
+ROLES = {
+    "start": 1,
+    "world": 2,
+    "observe": 3,
+    "noise": 4,
+    "agent": 5,
+    "reward model": 6,
+    "hidden pairs": 7,
+    "evaluation": 8,
+}
 
 
 def mix(word: int) -> int:

@@ -64,7 +64,11 @@ def learning_rate(environment: str, monitor: str) -> Schedule:
 
 def agent_defaults(problem: MonMDP, agent: str) -> dict[str, Any]:
     """What an agent class takes where its own options leave it open."""
-    environment, monitor = kind(problem.environment.name), kind(problem.monitor.name)
+    return agent_defaults_for(kind(problem.environment.name), kind(problem.monitor.name), agent)
+
+
+def agent_defaults_for(environment: str, monitor: str, agent: str) -> dict[str, Any]:
+    """The same by class names; unknown ones get what everybody else gets."""
     by_environment = INITIAL_Q_OF_ENVIRONMENT.get(environment, INITIAL_Q)
     return {
         "alpha": learning_rate(environment, monitor),

@@ -34,9 +34,9 @@ class PlainAgent:
             return self.random_action(step), True
         return self.best_action(self.preferences(state), step), False
 
-    def preferences(self, state: int) -> Floats:
+    def preferences(self, state: int) -> np.ndarray:
         """What the greedy choice maximises, [A]."""
-        values: Floats = self.q[state]
+        values: np.ndarray = self.q[state]
         return values
 
     def update(
@@ -65,12 +65,12 @@ class PlainAgent:
         return math.nan
 
     def wanders(self, step: int) -> bool:
-        return uniform(self.key, 2 * step) < self.epsilon[step]
+        return bool(uniform(self.key, 2 * step) < self.epsilon[step])
 
     def random_action(self, step: int) -> int:
         return int(uniform(self.key, 2 * step + 1) * self.q.shape[1])
 
-    def best_action(self, values: Floats, step: int) -> int:
+    def best_action(self, values: np.ndarray, step: int) -> int:
         """argmax with ties broken uniformly at random."""
         best = np.flatnonzero(values == values.max())
         return int(best[int(uniform(self.key, 2 * step + 1) * len(best))])
@@ -83,9 +83,10 @@ class PlainIntrinsic(PlainAgent):
 
 
 class PlainUCB(PlainAgent):
-    def preferences(self, state: int) -> Floats:
+    def preferences(self, state: int) -> np.ndarray:
         """Q(s,a) + √(2 log Σ_b N(s,b) / N(s,a))"""
-        return self.q[state] + confidence_bonus([float(count) for count in self.visits[state]])
+        bounds: np.ndarray = self.q[state] + confidence_bonus([float(count) for count in self.visits[state]])
+        return bounds
 
 
 class PlainQCounts(PlainAgent):
@@ -96,9 +97,11 @@ class PlainQCounts(PlainAgent):
         self.count_alpha = schedule(alpha, steps, "The count learning rate")
         self.count_discount = problem.discount if options.count_discount is None else options.count_discount
 
-    def preferences(self, state: int) -> Floats:
+    def preferences(self, state: int) -> np.ndarray:
         """UCB on n = (1 − γ) C"""
-        return self.q[state] + confidence_bonus([(1.0 - self.count_discount) * c for c in self.count_values[state]])
+        counts = [(1.0 - self.count_discount) * value for value in self.count_values[state]]
+        bounds: np.ndarray = self.q[state] + confidence_bonus(counts)
+        return bounds
 
     def update(
         self, state: int, action: int, env_pair: int, next_state: int, terminated: bool, *rest: Any

@@ -14,7 +14,7 @@ from monmdp.experiments.protocol import agent_defaults, paper_steps
 from monmdp.model import Floats, MonMDP
 from monmdp.plain.agents import PlainAgent, plain_agent
 from monmdp.solve import NEGLIGIBLE
-from monmdp.train import as_agent, recording_points
+from monmdp.training import as_agent, recording_points
 
 
 class Stepped(NamedTuple):

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,21 @@ from monmdp.engine.random import stream
 from monmdp.engine.world import World, compact, is_deterministic
 from monmdp.errors import MonMDPError
 from monmdp.experiments.protocol import agent_defaults, paper_steps
-from monmdp.model import Integers, MonMDP
+from monmdp.model import Floats, Integers, MonMDP
 from monmdp.solve import greedy_policy, optimal_values, policy_return
 
-#: Called now and then while seeds train: (steps done, steps in all).
-Progress = Callable[[int, int], None]
+
+class Status(NamedTuple):
+    """How far each seed is, [seed]: steps done, and what its last recording point says."""
+
+    done: Integers
+    steps: int
+    returns: Floats
+    observed: Integers
+
+
+#: Called now and then while seeds train.
+Progress = Callable[[Status], None]
 EVALUATIONS = ("exact", "sampled", "none")
 DEFAULT_POINTS = 1000
 #: Test episodes of a sampled evaluation where anything is random.
@@ -128,17 +138,15 @@ class _Job:
     def __init__(self, agent: Agent, world: World, steps: int, point_steps: Integers, episodes: int) -> None:
         self.agent, self.world, self.steps = agent, world, steps
         self.point_steps, self.episodes = point_steps, episodes
-        self.loop = loop_of(type(agent))
+        kind: Any = type(agent)
+        self.loop = loop_of(kind)
         self.stop = np.zeros(1, np.int64)
 
-    def run(self, seed: int, progress: Integers) -> tuple[Record, dict[str, Any]]:
+    def run(self, seed: int, record: Record, progress: Integers) -> tuple[Record, dict[str, Any]]:
         memory = self.agent.memory(self.world, self.steps, seed)
-        record = new_record(len(self.point_steps))
         keys = np.array([stream(seed, role) for role in STREAMS], np.uint64)
         evaluator = new_evaluator(self.world)
-        self.loop(
-            self.world, memory, keys, self.point_steps, self.episodes, evaluator, record, progress, self.stop
-        )
+        self.loop(self.world, memory, keys, self.point_steps, self.episodes, evaluator, record, progress, self.stop)
         known = getattr(memory, "reward_model", np.zeros(0))
         return record, {"visits": memory.visits, "q": memory.q, "reward_model": known}
 
@@ -147,10 +155,10 @@ def _in_parallel(
     job: _Job, seeds: list[int], workers: int, progress: Progress | None
 ) -> list[tuple[Record, dict[str, Any]]]:
     """Run all seeds on threads (the loop holds no lock); an interrupt stops them at their next point."""
-    done = np.zeros((len(seeds), 1), np.int64)
-    total = job.steps * len(seeds)
+    done = np.zeros((len(seeds), 2), np.int64)
+    records = [new_record(len(job.point_steps)) for _ in seeds]
     with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(job.run, seed, done[i]) for i, seed in enumerate(seeds)]
+        futures = [pool.submit(job.run, seed, records[i], done[i]) for i, seed in enumerate(seeds)]
         try:
             waiting = set(futures)
             while waiting:
@@ -158,12 +166,22 @@ def _in_parallel(
                 for future in finished:
                     future.result()  # raises what went wrong at once
                 if progress is not None:
-                    progress(int(done.sum()), total)
+                    progress(_status(job, records, done))
         except BaseException:
             job.stop[0] = 1
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _status(job: _Job, records: list[Record], done: Integers) -> Status:
+    last = [max(int(points) - 1, 0) for points in done[:, 1]]
+    return Status(
+        done=done[:, 0].copy(),
+        steps=job.steps,
+        returns=np.array([record.returns[point] for record, point in zip(records, last, strict=True)]),
+        observed=np.array([record.observed[point] for record, point in zip(records, last, strict=True)]),
+    )
 
 
 def _expand(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:

@@ -1,0 +1,97 @@
+"""How fast: compiled loops against their plain twins, in one run on one core."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
+from monmdp.join import make
+from monmdp.model import MonMDP
+from monmdp.plain.agents import PLAIN_AGENTS, plain_agent
+from monmdp.plain.loop import training
+from monmdp.training import as_agent, train
+
+#: Problems of different kind and size whose rows are shown.
+SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))
+PLAIN_STEPS = 400
+PAPER_SEEDS = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One agent in one problem."""
+
+    problem: str
+    agent: str
+    pairs: int
+    step_ns: float
+    evaluation_us: float
+    plain_step_us: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster a compiled step is than a plain one."""
+        return self.plain_step_us * 1000 / self.step_ns
+
+
+def machine() -> str:
+    """The machine in words."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def rows() -> Iterator[Row]:
+    """Measure every agent in the shown problems."""
+    for names in SHOWN:
+        problem = make(*names)
+        for agent in PLAIN_AGENTS:
+            train(problem, agent, 1, steps=50)  # compiles
+            blind, seeing = _fastest(problem, agent, "none"), _fastest(problem, agent, "exact")
+            steps = paper_steps(problem)
+            yield Row(
+                problem=problem.name,
+                agent=agent,
+                pairs=problem.n_pairs,
+                step_ns=blind / steps * 1e9,
+                evaluation_us=max(seeing - blind, 0.0) / 1001 * 1e6,
+                plain_step_us=_plain(problem, agent) / PLAIN_STEPS * 1e6,
+            )
+
+
+def paper_seconds(progress: Callable[[int, int], None]) -> dict[str, float]:
+    """Core-seconds of one seed of all 48 problems with 1,001 exact evaluations each, by agent."""
+    problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
+    found, done = {}, 0
+    for agent in PLAIN_AGENTS:
+        train(problems[0], agent, 1, steps=50)
+        found[agent] = 0.0
+        for problem in problems:
+            found[agent] += train(problem, agent, 1, threads=1).seconds
+            done += 1
+            progress(done, len(problems) * len(PLAIN_AGENTS))
+    return found
+
+
+def _fastest(problem: MonMDP, agent: str, evaluation: str, times: int = 2) -> float:
+    return min(train(problem, agent, 1, threads=1, evaluation=evaluation).seconds for _ in range(times))
+
+
+def _plain(problem: MonMDP, agent: str) -> float:
+    """Seconds that the plain twin needs for a few hundred steps, evaluation not counted."""
+    given = as_agent(agent)
+    options: Any = given.resolved(agent_defaults(problem, agent))
+    learner = plain_agent(options, problem, PLAIN_STEPS, 0)
+    started = time.perf_counter()
+    for _ in training(problem, learner, PLAIN_STEPS, 0):
+        pass
+    return time.perf_counter() - started
