@@ -65,12 +65,19 @@ def backward_return(problem: MonMDP, policy: np.ndarray, horizon: int) -> float:
 
 
 def visits(problem: MonMDP) -> list[set[int]]:
-    """For each step of an episode, the states in which the agent can act."""
+    """For each step of an episode, the states in which the agent can act; one set for all without a limit."""
     transition, _ = matrices(problem)
+
+    def ahead(states: set[int]) -> set[int]:
+        return set(np.flatnonzero((transition[sorted(states)] > 0).any((0, 1))).tolist())
+
     layers = [set(np.flatnonzero(problem.start).tolist())]
+    if problem.step_limit is None:
+        while not ahead(layers[0]) <= layers[0]:
+            layers[0] |= ahead(layers[0])
+        return layers
     while len(layers) < problem.step_limit:
-        ahead = transition[sorted(layers[-1])].reshape(-1, problem.n_states) > 0
-        layers.append(set(np.flatnonzero(ahead.any(0)).tolist()))
+        layers.append(ahead(layers[-1]))
     return layers
 
 
@@ -81,10 +88,11 @@ def restarting(problem: MonMDP) -> tuple[dict[tuple[int, int], int], np.ndarray]
     node = {place: i for i, place in enumerate(places)}
     big = np.zeros((len(node), problem.n_actions, len(node)))
     for (t, s), i in node.items():
+        later = 0 if problem.step_limit is None else t + 1
         for a in range(problem.n_actions):
-            onward = transition[s, a] if t + 1 < problem.step_limit else np.zeros(problem.n_states)
+            onward = np.zeros(problem.n_states) if later == problem.step_limit else transition[s, a]
             for after in np.flatnonzero(onward):
-                big[i, a, node[t + 1, int(after)]] += onward[after]
+                big[i, a, node[later, int(after)]] += onward[after]
             for first in np.flatnonzero(problem.start):
                 big[i, a, node[0, int(first)]] += (1.0 - onward.sum()) * problem.start[first]
     return node, big

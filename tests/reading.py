@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from monmdp import Environment, MonMDP
+from monmdp.model import EnvironmentTable
 
 
 class Row(NamedTuple):
@@ -44,9 +45,11 @@ def rows(problem: MonMDP, state: tuple[Hashable, Hashable], action: tuple[Hashab
     return found
 
 
-def steps(environment: Environment, state: Hashable, action: str) -> dict[tuple[Hashable, float, bool], float]:
+def steps(
+    environment: Environment | EnvironmentTable, state: Hashable, action: str
+) -> dict[tuple[Hashable, float, bool], float]:
     """(next state, reward, terminated) → probability of one environment pair."""
-    table = environment.table()
+    table = environment if isinstance(environment, EnvironmentTable) else environment.table()
     pair = table.states.index(state) * len(table.actions) + table.actions.index(action)
     found: dict[tuple[Hashable, float, bool], float] = defaultdict(float)
     for o in range(table.offsets[pair], table.offsets[pair + 1]):

@@ -146,7 +146,7 @@ def test_validate_finds_broken_arrays(table, field, change):
 def test_validate_finds_arrays_of_another_length(table, field):
     """Compiled code would read past their end."""
     problem = broken(table, field, lambda value: value[:-1])
-    with pytest.raises(MonMDPError, match="Hazard|Button"):
+    with pytest.raises(MonMDPError, match=r"Hazard|Button"):
         problem.validate()
 
 

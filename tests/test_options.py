@@ -37,9 +37,7 @@ MONITOR_VALUES = {
 }
 
 ENVIRONMENT_OPTIONS = [
-    (name, field.name)
-    for name in monmdp.ENVIRONMENTS
-    for field in dataclasses.fields(monmdp.ENVIRONMENTS.find(name))
+    (name, field.name) for name in monmdp.ENVIRONMENTS for field in dataclasses.fields(monmdp.ENVIRONMENTS.find(name))
 ]
 MONITOR_OPTIONS = [
     (name, field.name) for name in monmdp.MONITORS for field in dataclasses.fields(monmdp.MONITORS.find(name))

@@ -33,7 +33,9 @@ def test_agrees_with_a_backward_recursion(environment, monitor):
         assert monmdp.policy_return(problem, policy) == pytest.approx(expected, rel=1e-11, abs=1e-12)
 
 
-@pytest.mark.parametrize(("environment", "monitor"), [("RiverSwim(step_limit=None)", "Button"), ("CliffWalking-v1", "Ask")])
+@pytest.mark.parametrize(
+    ("environment", "monitor"), [("RiverSwim(step_limit=None)", "Button"), ("CliffWalking-v1", "Ask")]
+)
 def test_without_a_limit_it_solves_the_linear_equations(environment, monitor):
     problem = monmdp.make(environment, monitor)
     policy = random_policy(problem)
@@ -118,9 +120,8 @@ def test_what_is_no_policy_is_refused(change):
         monmdp.policy_return(monmdp.make("Loop"), broken(change))
 
 
-@pytest.mark.parametrize("shape", [(1,), (2, 2)])
-def test_a_reward_of_another_shape_is_refused(shape):
-    """Compiled code would read past its end."""
-    problem = monmdp.make("Loop")
+@pytest.mark.parametrize("reward", [np.ones(44), np.ones((45, 1))], ids=["short", "two-dimensional"])
+def test_a_reward_of_another_shape_is_refused(reward):
+    """Loop has 45 outcomes; compiled code would read past the end."""
     with pytest.raises(MonMDPError, match="reward"):
-        monmdp.policy_return(problem, np.full((9, 5), 0.2), np.ones(shape))
+        monmdp.policy_return(monmdp.make("Loop"), np.full((9, 5), 0.2), reward)

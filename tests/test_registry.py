@@ -40,7 +40,11 @@ def test_catalogue_has_the_names_of_the_specification():
         (" Ask ( cost = 0.5 ) ", "Ask", {"cost": 0.5}),
         ("Empty(rows=3, start=(1, 2))", "Empty", {"rows": 3, "start": (1, 2)}),
         ("Ask(never_observable=column)", "Ask", {"never_observable": "column"}),
-        ("FrozenLake-v1(map_name='8x8', is_slippery=False)", "FrozenLake-v1", {"map_name": "8x8", "is_slippery": False}),
+        (
+            "FrozenLake-v1(map_name='8x8', is_slippery=False)",
+            "FrozenLake-v1",
+            {"map_name": "8x8", "is_slippery": False},
+        ),
     ],
 )
 def test_text_becomes_a_name_and_options(text, name, options):

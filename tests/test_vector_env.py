@@ -124,7 +124,9 @@ def test_copies_are_independent():
     """1,000 coin tosses each of two copies agree about half of the time (five standard errors: 0.08)."""
     env = MonitoredVectorEnv(monmdp.make("RiverSwim", "Experts(n=2)"), 2)
     env.reset(seed=0)
-    tosses = np.array([env.step({"env": np.ones(2, int), "monitor": np.zeros(2, int)})[0]["monitor"] for _ in range(1000)])
+    tosses = np.array(
+        [env.step({"env": np.ones(2, int), "monitor": np.zeros(2, int)})[0]["monitor"] for _ in range(1000)]
+    )
     assert abs(np.mean(tosses[:, 0] == tosses[:, 1]) - 0.5) < 0.08
 
 

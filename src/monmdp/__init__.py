@@ -16,6 +16,10 @@ from monmdp.solve import Solution, greedy_policy, policy_return, solve
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.curves import Curves
+    from monmdp.experiments.runner import run_sweep
+    from monmdp.experiments.store import load
+    from monmdp.experiments.summary import mean_curves
+    from monmdp.experiments.sweep import Sweep
     from monmdp.gym import FlattenDiscrete, MonitoredEnv, MonitoredVectorEnv
     from monmdp.live import LiveCurves, train_live
     from monmdp.training import train
@@ -31,6 +35,10 @@ _LAZY = {
     "LiveCurves": "monmdp.live",
     "MonitoredEnv": "monmdp.gym",
     "MonitoredVectorEnv": "monmdp.gym",
+    "Sweep": "monmdp.experiments.sweep",
+    "load": "monmdp.experiments.store",
+    "mean_curves": "monmdp.experiments.summary",
+    "run_sweep": "monmdp.experiments.runner",
     "train": "monmdp.training",
     "train_live": "monmdp.live",
 }
@@ -55,13 +63,17 @@ __all__ = [
     "Rule",
     "Solution",
     "Step",
+    "Sweep",
     "diameter",
     "from_gymnasium",
     "goal_relative_diameter",
     "greedy_policy",
     "join",
+    "load",
     "make",
+    "mean_curves",
     "policy_return",
+    "run_sweep",
     "solve",
     "train",
     "train_live",

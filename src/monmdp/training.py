@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from monmdp.engine.evaluation import new_evaluator
 from monmdp.engine.loop import STREAMS, Record, loop_of, new_record
 from monmdp.engine.memory import SHARE, available_bytes, readable
 from monmdp.engine.random import stream
-from monmdp.engine.world import World, compact, is_deterministic
+from monmdp.engine.world import compact, is_deterministic
 from monmdp.errors import MonMDPError
 from monmdp.experiments.protocol import agent_defaults, paper_steps
 from monmdp.model import Floats, Integers, MonMDP
@@ -57,36 +58,12 @@ def train(
     1,000, at most one a step. evaluation: "exact", "sampled" as in the paper, or "none". The same seed gives
     the same result, whatever the threads, the other seeds and the points.
     """
-    chosen = _seeds(seeds)
-    length = paper_steps(problem) if steps is None else check.whole(steps, 1, "The number of steps")
-    point_steps = recording_points(length, points)
-    if evaluation not in EVALUATIONS:
-        raise MonMDPError(f"The evaluation is one of {', '.join(EVALUATIONS)}, not {evaluation!r}.")
-    given = as_agent(agent)
-    learner = given.resolved(agent_defaults(problem, type(given).__name__))
-    world = compact(problem)
-    workers = _workers(learner, world, problem, len(chosen), threads)
-    episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(world) else TEST_EPISODES)
-
+    chosen = as_seeds(seeds)
+    job = Job(problem, agent, steps, points, evaluation)
+    workers = min(len(chosen), job.workers(threads))
     started = time.perf_counter()
-    job = _Job(learner, world, length, point_steps, episodes)
     finished = _in_parallel(job, chosen, workers, progress)
-    best = greedy_policy(optimal_values(problem, problem.reward))
-    records = [record for record, _ in finished]
-    tables = [memory for _, memory in finished]
-    return Curves(
-        problem=problem,
-        agent=given.name,
-        seeds=chosen,
-        steps=point_steps,
-        **{name: np.stack([getattr(record, name) for record in records]) for name in Record._fields},
-        visit_counts=_expand(problem, [table["visits"] for table in tables], 0),
-        q=_expand(problem, [table["q"] for table in tables], np.nan),
-        reward_model=np.stack([table["reward_model"] for table in tables]),
-        optimal_return=policy_return(problem, best),
-        evaluation=evaluation,
-        seconds=time.perf_counter() - started,
-    )
+    return job.collect(chosen, finished, time.perf_counter() - started)
 
 
 def as_agent(given: Any) -> Agent:
@@ -106,7 +83,8 @@ def recording_points(steps: int, points: int | None) -> Integers:
     return np.array([k * steps // count for k in range(count)] + [steps], np.int64)
 
 
-def _seeds(seeds: int | Iterable[int]) -> list[int]:
+def as_seeds(seeds: int | Iterable[int]) -> list[int]:
+    """Seeds from their number or a list, checked."""
     if isinstance(seeds, Iterable):
         chosen = [check.whole(seed, 0, "A seed") for seed in seeds]
     else:
@@ -118,42 +96,87 @@ def _seeds(seeds: int | Iterable[int]) -> list[int]:
     return chosen
 
 
-def _workers(agent: Agent, world: World, problem: MonMDP, seeds: int, threads: int | None) -> int:
-    """How many seeds run side by side: no more than cores, seeds and memory allow."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wanted = cores if threads is None else check.whole(threads, 1, "The number of threads")
-    need, room = agent.memory_bytes(world), int(available_bytes() * SHARE)
-    if need > room:
-        raise MonMDPError(
-            f"{type(agent).__name__} in {problem.name} needs {readable(need)} of memory a seed for its "
-            f"{world.n_states * world.n_actions:,} pairs, and {readable(room)} can be used; choose a smaller "
-            "problem, or an agent without a quadratic table, such as Naive or UCB."
-        )
-    return max(1, min(wanted, seeds, room // max(need, 1)))
+#: What one seed leaves behind: its curve, and its final tables by name.
+Finished = tuple[Record, dict[str, Any]]
 
 
-class _Job:
-    """Everything that seeds share."""
+class Job:
+    """One agent in one problem with everything resolved; seeds share it."""
 
-    def __init__(self, agent: Agent, world: World, steps: int, point_steps: Integers, episodes: int) -> None:
-        self.agent, self.world, self.steps = agent, world, steps
-        self.point_steps, self.episodes = point_steps, episodes
-        kind: Any = type(agent)
-        self.loop = loop_of(kind)
+    def __init__(
+        self,
+        problem: MonMDP,
+        agent: Agent | str,
+        steps: int | None = None,
+        points: int | None = None,
+        evaluation: str = "exact",
+    ) -> None:
+        if evaluation not in EVALUATIONS:
+            raise MonMDPError(f"The evaluation is one of {', '.join(EVALUATIONS)}, not {evaluation!r}.")
+        given = as_agent(agent)
+        self.problem, self.agent_name, self.evaluation = problem, given.name, evaluation
+        self.agent = given.resolved(agent_defaults(problem, type(given).__name__))
+        self.steps = paper_steps(problem) if steps is None else check.whole(steps, 1, "The number of steps")
+        self.point_steps = recording_points(self.steps, points)
+        self.world = compact(problem)
+        self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
         self.stop = np.zeros(1, np.int64)
 
-    def run(self, seed: int, record: Record, progress: Integers) -> tuple[Record, dict[str, Any]]:
+    @cached_property
+    def optimal_return(self) -> float:
+        """What the optimal policy earns within the step limit."""
+        best = greedy_policy(optimal_values(self.problem, self.problem.reward))
+        return policy_return(self.problem, best)
+
+    def workers(self, threads: int | None = None) -> int:
+        """How many seeds can run side by side: no more than cores and memory allow."""
+        wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
+        need, room = self.agent.memory_bytes(self.world), int(available_bytes() * SHARE)
+        if need > room:
+            raise MonMDPError(
+                f"{type(self.agent).__name__} in {self.problem.name} needs {readable(need)} of memory a seed for its "
+                f"{self.world.n_states * self.world.n_actions:,} pairs, and {readable(room)} can be used; choose a "
+                "smaller problem, or an agent without a quadratic table, such as Naive or UCB."
+            )
+        return max(1, min(wanted, room // max(need, 1)))
+
+    def run(self, seed: int, record: Record, progress: Integers) -> Finished:
+        """Train one seed; a stopped run leaves its record incomplete."""
         memory = self.agent.memory(self.world, self.steps, seed)
         keys = np.array([stream(seed, role) for role in STREAMS], np.uint64)
-        evaluator = new_evaluator(self.world)
-        self.loop(self.world, memory, keys, self.point_steps, self.episodes, evaluator, record, progress, self.stop)
+        kind: Any = type(self.agent)
+        loop_of(kind)(
+            self.world, memory, keys, self.point_steps, self.episodes, new_evaluator(self.world), record, progress,
+            self.stop,
+        )  # fmt: skip
         known = getattr(memory, "reward_model", np.zeros(0))
         return record, {"visits": memory.visits, "q": memory.q, "reward_model": known}
 
+    def collect(self, seeds: list[int], finished: list[Finished], seconds: float) -> Curves:
+        """Put finished seeds together."""
+        records = [record for record, _ in finished]
+        tables = [memory for _, memory in finished]
+        return Curves(
+            problem=self.problem,
+            agent=self.agent_name,
+            seeds=seeds,
+            steps=self.point_steps,
+            **{name: np.stack([getattr(record, name) for record in records]) for name in Record._fields},
+            visit_counts=_expand(self.problem, [table["visits"] for table in tables], 0),
+            q=_expand(self.problem, [table["q"] for table in tables], np.nan),
+            reward_model=np.stack([table["reward_model"] for table in tables]),
+            optimal_return=self.optimal_return,
+            evaluation=self.evaluation,
+            seconds=seconds,
+        )
 
-def _in_parallel(
-    job: _Job, seeds: list[int], workers: int, progress: Progress | None
-) -> list[tuple[Record, dict[str, Any]]]:
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_parallel(job: Job, seeds: list[int], workers: int, progress: Progress | None) -> list[Finished]:
     """Run all seeds on threads (the loop holds no lock); an interrupt stops them at their next point."""
     done = np.zeros((len(seeds), 2), np.int64)
     records = [new_record(len(job.point_steps)) for _ in seeds]
@@ -174,7 +197,7 @@ def _in_parallel(
     return [future.result() for future in futures]
 
 
-def _status(job: _Job, records: list[Record], done: Integers) -> Status:
+def _status(job: Job, records: list[Record], done: Integers) -> Status:
     last = [max(int(points) - 1, 0) for points in done[:, 1]]
     return Status(
         done=done[:, 0].copy(),

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
+from monmdp.cli.reproduce import Reproduce
+from monmdp.cli.results import Results
 from monmdp.cli.solve import Solve
 from monmdp.cli.train import Train
 from monmdp.cli.watch import Watch
@@ -27,6 +29,8 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "list": List,
     "solve": Solve,
     "train": Train,
+    "reproduce": Reproduce,
+    "results": Results,
     "watch": Watch,
     "bench": Bench,
     "optima": Optima,

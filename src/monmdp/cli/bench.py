@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +26,7 @@ class Bench:
 
     def run(self, console: Console) -> None:
         from monmdp.experiments import benchmark
+        from monmdp.training import n_cores
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
@@ -41,7 +41,7 @@ class Bench:
             if not self.quick:
                 whole = bar.add_task("one seed of the paper", total=None)
                 paper = benchmark.paper_seconds(lambda done, of: bar.update(whole, completed=done, total=of))
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = n_cores()
         seed_seconds = sum(paper.values())
         minutes = seed_seconds * benchmark.PAPER_SEEDS / cores / 60
         if self.json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ class World(NamedTuple):
     discount: float
 
 
+@lru_cache(maxsize=64)
 def compact(problem: MonMDP) -> World:
     """Keep what can be reached, in the same order; pair_reward is the expected reward of a pair, seen or not."""
     states = np.flatnonzero(problem.reachable)

@@ -1,0 +1,82 @@
+"""Batches on a Ray cluster: workers train, this process saves, a batch whose worker dies is tried again."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from monmdp.errors import MonMDPError
+from monmdp.experiments.plan import Batch
+from monmdp.experiments.runner import Control, Outcome, Report, Watcher, keep, run_batch
+
+if TYPE_CHECKING:
+    from monmdp.experiments.store import Store
+
+#: How often a batch is tried when workers die under it.
+RETRIES = 5
+#: Seconds to wait for an answer from the cluster's address.
+PATIENCE = 20
+
+
+def train_remotely(batch: Batch) -> Outcome:
+    """What a worker does."""
+    return run_batch(batch, Control())
+
+
+class RayCluster:
+    """A running cluster, by its address, or one on this machine for the time of the sweep."""
+
+    def __init__(self, address: str | None = None) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
+        if address is not None:
+            _check_reachable(address)
+        self._ray = ray
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            first = str(error).splitlines()[0]
+            raise MonMDPError(f"The Ray cluster at {address or 'this machine'} cannot be used: {first}") from None
+
+    def run(self, store: Store, report: Report, left: list[Batch], watcher: Watcher | None) -> None:
+        """Longest batches first; a few more are in flight than there are cores, so that none waits."""
+        ray: Any = self._ray
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
+        waiting = list(left)
+        running: dict[Any, Batch] = {}
+        try:
+            while waiting or running:
+                flights = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                while waiting and len(running) < flights:
+                    batch = waiting.pop(0)
+                    running[remote.options(memory=batch.memory).remote(batch)] = batch
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
+                for reference in ready:
+                    batch = running.pop(reference)
+                    try:
+                        keep(store, report, ray.get(reference))
+                    except ray.exceptions.RayError as error:
+                        report.failures.append(f"{batch.cell}, seeds {batch.seeds}: {str(error).splitlines()[0]}")
+                if watcher is not None:
+                    watcher(report, 0)
+        except KeyboardInterrupt:
+            for reference in running:
+                ray.cancel(reference, force=True)
+            raise
+        finally:
+            ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself waits for minutes; one knock at the door tells within seconds."""
+    import socket
+
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        raise MonMDPError(f"No Ray cluster answers at {address}: {error.strerror or error}.") from None

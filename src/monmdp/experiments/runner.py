@@ -1,0 +1,193 @@
+"""Runs a sweep: batches on all cores, each saved as soon as it is finished; what is there already is skipped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.curves import Curves
+from monmdp.engine.loop import new_record
+from monmdp.engine.memory import SHARE, available_bytes, readable
+from monmdp.errors import MonMDPError
+from monmdp.experiments.cells import Cell
+from monmdp.experiments.plan import Batch, batches, wanted
+from monmdp.experiments.store import DamagedFileError, Store, is_disk_full
+from monmdp.experiments.sweep import Sweep
+from monmdp.training import Finished, n_cores
+
+#: Told now and then: the report so far, and the steps done.
+Watcher = Callable[["Report", int], None]
+
+
+@dataclass
+class Report:
+    """What a sweep did."""
+
+    folder: Path
+    wishes: list[tuple[Cell, list[int]]]
+    runs: int = 0
+    steps: int = 0
+    skipped: int = 0
+    done: int = 0
+    failures: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Outcome(NamedTuple):
+    """What a worker brings back: the batch of the seeds that were finished, their curves, and what failed."""
+
+    batch: Batch
+    curves: Curves | None
+    failures: list[str]
+
+
+class Control:
+    """How a running batch is watched and stopped from outside."""
+
+    def __init__(self) -> None:
+        self.stop = np.zeros(1, np.int64)
+        self.steps: dict[str, np.ndarray] = {}
+
+    def done(self) -> int:
+        return int(sum(steps.sum() for steps in list(self.steps.values())))
+
+
+def run_batch(batch: Batch, control: Control) -> Outcome:
+    """Train the seeds of a batch one after the other; a seed that fails does not stop the others."""
+    job = batch.cell.job
+    progress = np.zeros((len(batch.seeds), 2), np.int64)
+    control.steps[batch.name] = progress[:, 0]
+    started = time.perf_counter()
+    finished: list[Finished] = []
+    seeds: list[int] = []
+    failures: list[str] = []
+    job.stop = control.stop
+    for seed, counter in zip(batch.seeds, progress, strict=True):
+        if control.stop[0]:
+            break
+        try:
+            result = job.run(seed, new_record(len(job.point_steps)), counter)
+        except Exception as error:  # whatever it is, it is reported and the sweep goes on
+            failures.append(f"{batch.cell}, seed {seed}: {type(error).__name__}: {error}")
+            continue
+        if counter[0] == job.steps:
+            finished.append(result)
+            seeds.append(seed)
+    if not seeds:
+        return Outcome(batch, None, failures)
+    curves = job.collect(seeds, finished, time.perf_counter() - started)
+    return Outcome(Batch(batch.cell, tuple(seeds)), curves, failures)
+
+
+def find_done(store: Store, report: Report) -> dict[str, set[int]]:
+    """Seeds that are there already, by cell; files that cannot be trusted are moved out of the way and named."""
+    done: dict[str, set[int]] = {}
+    for entry in store.entries():
+        if isinstance(entry, DamagedFileError):
+            aside = store.set_aside(entry.path)
+            report.damaged.append(f"{entry} It is now {aside.name}, and what it held is done again.")
+        else:
+            done.setdefault(entry.identity, set()).update(entry.seeds)
+    return done
+
+
+def plan_sweep(
+    sweeps: Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1), create: bool = True
+) -> tuple[Store | None, Report, list[Batch]]:
+    """Resolve everything before any work is done: the store, what is wanted, and what is left."""
+    wishes = wanted(sweeps)
+    if create or Path(folder).is_dir():
+        store = Store(folder, create=create)
+        report = Report(store.folder, wishes)
+        done = find_done(store, report) if create else {
+            entry.identity: set(entry.seeds) for entry in store.entries() if not isinstance(entry, DamagedFileError)
+        }  # fmt: skip
+    else:
+        store, report, done = None, Report(Path(folder), wishes), {}
+    everything = batches(wishes, {}, shard)
+    left = batches(wishes, done, shard)
+    report.runs = sum(len(batch.seeds) for batch in left)
+    report.steps = sum(batch.steps for batch in left)
+    report.skipped = sum(len(batch.seeds) for batch in everything) - report.runs
+    return store, report, left
+
+
+def run_sweep(
+    sweeps: Iterable[Sweep],
+    folder: Path | str,
+    *,
+    shard: tuple[int, int] = (1, 1),
+    threads: int | None = None,
+    watcher: Watcher | None = None,
+    cluster: Any = None,
+) -> Report:
+    """Run what is left of some sweeps into a folder, here or on a cluster.
+
+    An interrupt stops within a second; finished seeds are saved.
+    """
+    store, report, left = plan_sweep(sweeps, folder, shard)
+    assert store is not None
+    started = time.perf_counter()
+    if left:
+        if cluster is None:
+            _run_here(store, report, left, threads, watcher)
+        else:
+            cluster.run(store, report, left, watcher)
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def keep(store: Store, report: Report, outcome: Outcome) -> None:
+    """Save what a worker brought back."""
+    report.failures += outcome.failures
+    if outcome.curves is not None:
+        store.save(outcome.batch, outcome.curves)
+        report.done += len(outcome.batch.seeds)
+
+
+def _run_here(store: Store, report: Report, left: list[Batch], threads: int | None, watcher: Watcher | None) -> None:
+    """Longest batches first, as many side by side as cores and memory allow."""
+    control = Control()
+    room = int(available_bytes() * SHARE)
+    too_big = [batch for batch in left if batch.memory > room]
+    if too_big:
+        raise MonMDPError(
+            f"{too_big[0].cell} needs {readable(too_big[0].memory)} of memory, and {readable(room)} can be used."
+        )
+    slots, waiting = threads or n_cores(), list(left)
+    running: dict[Future[None], Batch] = {}
+
+    def work(batch: Batch) -> None:
+        keep(store, report, run_batch(batch, control))
+
+    with ThreadPoolExecutor(slots) as pool:
+        try:
+            while waiting or running:
+                used = sum(batch.memory for batch in running.values())
+                while waiting and len(running) < slots and used + waiting[0].memory <= room:
+                    batch = waiting.pop(0)
+                    used += batch.memory
+                    running[pool.submit(work, batch)] = batch
+                finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del running[future]
+                    future.result()
+                if watcher is not None:
+                    watcher(report, control.done())
+        except BaseException as error:
+            control.stop[0] = 1
+            wait(running)
+            if is_disk_full(error):
+                raise MonMDPError(
+                    f"The disk of {store.folder} is full; {report.done} runs are saved. Make room and start again."
+                ) from None
+            if isinstance(error, OSError):
+                raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
+            raise

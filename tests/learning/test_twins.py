@@ -1,0 +1,87 @@
+"""Every compiled agent and its plain twin learn the same, number for number."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from comparing import assert_twins, differences
+
+import monmdp
+from monmdp.plain import PLAIN_AGENTS
+
+#: Problems of different kind: (environment, monitor, training steps).
+PROBLEMS = {
+    "deterministic": ("Empty", "Ask", 1200),
+    "quicksand and a button": ("Hazard", "Button", 1500),
+    "random everywhere": ("RiverSwim", "Experts", 1000),
+    "reward noise, rewards hidden at random": ("Loop(reward_noise=0.5)", "Random", 1500),
+    "walls, pits, states out of reach": ("DangerMaze", "Level", 800),
+    "slips, several starts, an end by the monitor": (
+        "Hazard(random_action=0.2, start=[(0, 0), (3, 3)])",
+        "Battery(n=3)",
+        1000,
+    ),
+    "hidden for good, shown at times": (
+        "Bottleneck",
+        "Ask(observability=0.5, never_observable='column')",
+        1000,
+    ),
+    "no step limit": ("RiverSwim(step_limit=None)", "Level(n=2)", 800),
+    "a step limit that cuts off part of the map": ("Corridor(step_limit=5)", "Full", 600),
+}
+
+#: Other values of every option of an agent, by its name.
+OTHER_VALUES = {
+    "alpha": [0.3, (0.9, 0.1)],
+    "epsilon": [(0.5, 0.0), (0.2, 0.0), 0.2, 0.1],
+    "initial_q": [0.25, -9.0],
+    "bonus": [0.5, 0.0],
+    "count_alpha": [0.3, (1.0, 0.5)],
+    "count_discount": [0.5],
+    "beta_bar": [0.5],
+    "successor_target": ["occupancy"],
+    "successor_alpha": [0.3, (1.0, 0.5)],
+    "successor_discount": [0.5],
+    "balanced_wandering": [True],
+    "random_goal_policy": [True],
+}
+
+OPTIONS = [
+    (name, field.name, value)
+    for name in monmdp.AGENTS
+    for field in dataclasses.fields(monmdp.AGENTS.find(name))
+    for value in OTHER_VALUES.get(field.name, [None])
+]
+
+
+@pytest.mark.parametrize("agent", monmdp.AGENTS)
+def test_every_agent_has_a_plain_twin(agent):
+    assert agent in PLAIN_AGENTS
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("agent", monmdp.AGENTS)
+def test_compiled_and_plain_runs_are_equal(agent, kind):
+    environment, monitor, steps = PROBLEMS[kind]
+    assert_twins(monmdp.make(environment, monitor), agent, steps)
+
+
+@pytest.mark.parametrize(("agent", "option", "value"), OPTIONS)
+def test_every_option_changes_both_twins_alike(agent, option, value):
+    """An option that does nothing would be an argument accepted and ignored."""
+    assert option in OTHER_VALUES, f"say here another value for the new option {option!r}"
+    problem = monmdp.make("RiverSwim", "Ask")
+    default = assert_twins(problem, agent, 600)
+    changed = assert_twins(problem, monmdp.AGENTS.build(agent, **{option: value}), 600)
+    assert differences(default, changed)
+
+
+@pytest.mark.parametrize("target", ["first visit", "occupancy"])
+@pytest.mark.parametrize("problem", [("Hazard", "Button"), ("RiverSwim", "Random")])
+def test_successor_options_together(problem, target):
+    """The maxima of successor values are kept up to date where values fall, in random worlds, for both targets."""
+    agent = monmdp.AGENTS.build(
+        "Directed", successor_target=target, successor_alpha=(0.9, 0.2), successor_discount=0.9, epsilon=0.3
+    )
+    assert_twins(monmdp.make(*problem), agent, 1500)
