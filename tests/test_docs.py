@@ -13,15 +13,14 @@ from monmdp.cli import main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{page.stem}-{number}")
+FENCES = [
+    (page.stem, language, body)
     for page in PAGES
-    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+    for language, body in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 ]
-FENCES = [fence for page in PAGES for fence in re.findall(r"```\n(.*?)```", page.read_text(), re.DOTALL)]
-COMMANDS = sorted(
-    {re.split(r"\s{2,}", line)[0] for fence in FENCES for line in re.findall(r"^monmdp .*$", fence, re.M)}
-)
+BLOCKS = [pytest.param(body, id=page) for page, language, body in FENCES if language == "python"]
+LINES = [line for _, language, body in FENCES if not language for line in body.splitlines()]
+COMMANDS = sorted({re.split(r"\s{2,}", line)[0] for line in LINES if line.startswith("monmdp ")})
 
 
 @pytest.mark.parametrize("block", BLOCKS)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json as json_text
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
 from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.experiments.benchmark import Paper, Row
+
+HEADER = ("problem", "agent", "pairs", "ns a step", "µs an evaluation", "plain µs a step", "ratio")
 
 
 @dataclass(frozen=True)
@@ -25,57 +31,53 @@ class Bench:
     """Also write the table into this Markdown file."""
 
     def run(self, console: Console) -> None:
-        from monmdp.experiments import benchmark
-        from monmdp.training import n_cores
+        from monmdp.experiments.benchmark import SHOWN, machine, measure_paper, rows
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
-        quiet = Console(stderr=True)
-        with Progress(console=quiet, transient=True) as bar:
-            task = bar.add_task("measuring agents", total=len(benchmark.SHOWN) * 6)
-            rows = []
-            for row in benchmark.rows():
-                rows.append(row)
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("measuring agents", total=len(SHOWN) * 6)
+            measured = []
+            for row in rows():
+                measured.append(row)
                 bar.update(task, advance=1)
-            paper: dict[str, float] = {}
+            paper = None
             if not self.quick:
                 whole = bar.add_task("one seed of the paper", total=None)
-                paper = benchmark.paper_seconds(lambda done, of: bar.update(whole, completed=done, total=of))
-        cores = n_cores()
-        seed_seconds = sum(paper.values())
-        minutes = seed_seconds * benchmark.PAPER_SEEDS / cores / 60
+                paper = measure_paper(lambda done, of: bar.update(whole, completed=done, total=of))
         if self.json:
-            result = {
-                "machine": benchmark.machine(),
-                "rows": [{**asdict(row), "ratio": row.ratio} for row in rows],
-                "core_seconds_per_seed": paper or None,
-                "paper_minutes": minutes if paper else None,
-            }
-            print(json_text.dumps(result))
+            listed = [{**asdict(row), "ratio": row.ratio} for row in measured]
+            print(json_text.dumps({"machine": machine(), "rows": listed, "paper": paper and asdict(paper)}))
             return
-        header = ("problem", "agent", "pairs", "ns a step", "µs an evaluation", "plain µs a step", "ratio")
-        cells = [
-            (row.problem, row.agent, f"{row.pairs:,}", f"{row.step_ns:,.0f}", f"{row.evaluation_us:.1f}",
-             f"{row.plain_step_us:.0f}", f"{row.ratio:,.0f}×") for row in rows
-        ]  # fmt: skip
-        table = Table(title=benchmark.machine(), title_justify="left", box=None, padding=(0, 1))
-        for column in header:
+        table = Table(title=machine(), title_justify="left", box=None, padding=(0, 1))
+        for column in HEADER:
             table.add_column(column, justify="left" if column in ("problem", "agent") else "right")
-        for line in cells:
-            table.add_row(*line)
+        for row in measured:
+            table.add_row(*_cells(row))
         console.print(table)
-        words = []
-        if paper:
-            each = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in paper.items())
-            words = [
-                f"One seed of the paper's 48 problems × 6 agents with 1,001 exact evaluations each: "
-                f"{seed_seconds:.2f} core-seconds ({each}).",
-                f"The paper's 28,800 runs would take {minutes:.1f} minutes on {cores} cores.",
-            ]
-            for sentence in words:
-                console.print(sentence)
+        words = _words(paper) if paper is not None else []
+        for sentence in words:
+            console.print(sentence)
         if self.save is not None:
-            marks = ["| " + " | ".join(line) + " |" for line in (header, ("---",) * len(header), *cells)]
-            self.save.write_text(
-                "\n".join([f"`monmdp bench` on {benchmark.machine()}:", "", *marks, "", *words]) + "\n"
-            )
+            lines = [HEADER, ("---",) * len(HEADER), *map(_cells, measured)]
+            marks = ["| " + " | ".join(line) + " |" for line in lines]
+            text = [f"`monmdp bench` on {machine()}:", "", *marks, "", *(f"- {sentence}" for sentence in words)]
+            self.save.write_text("\n".join(text) + "\n")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row.problem, row.agent, f"{row.pairs:,}", f"{row.step_ns:,.0f}", f"{row.evaluation_us:.1f}",
+        f"{row.plain_step_us:.0f}", f"{row.ratio:,.0f}×",
+    )  # fmt: skip
+
+
+def _words(paper: Paper) -> list[str]:
+    each = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in paper.core_seconds.items())
+    return [
+        "One seed of the paper's 48 problems × 6 agents with 1,001 exact evaluations each: "
+        f"{paper.seed_seconds:.2f} core-seconds ({each}).",
+        f"The paper's 28,800 runs would take {paper.minutes:.1f} minutes on {paper.cores} cores.",
+        f"Two seeds on two threads went {paper.speedup:.2f} times as fast as on one.",
+        f"Runner and store added {paper.overhead:.1%} to the time of training in a small sweep.",
+    ]

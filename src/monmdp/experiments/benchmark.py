@@ -8,18 +8,24 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from monmdp.experiments.plan import BATCH, Batch
 from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
+from monmdp.experiments.runner import Control, Outcome, run_batch, run_sweep
+from monmdp.experiments.sweep import Sweep
 from monmdp.join import make
 from monmdp.model import MonMDP
 from monmdp.plain.agents import PLAIN_AGENTS, plain_agent
 from monmdp.plain.loop import training
-from monmdp.training import as_agent, train
+from monmdp.training import as_agent, n_cores, train
 
 #: Problems of different kind and size whose rows are shown.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))
 PLAIN_STEPS = 400
+#: What the sweep consists of on which the overhead of runner and store is measured.
+OVERHEAD_ENVIRONMENTS, OVERHEAD_MONITORS = ("Loop", "Hazard"), ("Ask", "Experts")
 PAPER_SEEDS = 100
 
 
@@ -68,8 +74,27 @@ def rows() -> Iterator[Row]:
             )
 
 
-def paper_seconds(progress: Callable[[int, int], None]) -> dict[str, float]:
-    """Core-seconds of one seed of all 48 problems with 1,001 exact evaluations each, by agent."""
+@dataclass(frozen=True)
+class Paper:
+    """What the whole paper costs: core-seconds of one seed of its 48 problems by agent, and what is lost around it."""
+
+    core_seconds: dict[str, float]
+    cores: int
+    speedup: float
+    overhead: float
+
+    @property
+    def seed_seconds(self) -> float:
+        return sum(self.core_seconds.values())
+
+    @property
+    def minutes(self) -> float:
+        """Projected for all its seeds on all cores of this machine."""
+        return self.seed_seconds * PAPER_SEEDS / self.cores / 60
+
+
+def measure_paper(progress: Callable[[int, int], None]) -> Paper:
+    """One seed of everything with 1,001 exact evaluations each, how threads scale, and the cost of a sweep."""
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
     found, done = {}, 0
     for agent in PLAIN_AGENTS:
@@ -79,7 +104,32 @@ def paper_seconds(progress: Callable[[int, int], None]) -> dict[str, float]:
             found[agent] += train(problem, agent, 1, threads=1).seconds
             done += 1
             progress(done, len(problems) * len(PLAIN_AGENTS))
-    return found
+    wall, trained = sweep_overhead()
+    return Paper(found, n_cores(), _speedup(), (wall - trained) / trained)
+
+
+def _speedup() -> float:
+    """How much faster two threads train than one."""
+    problem = make("Corridor", "Level")
+    one, two = (train(problem, "Directed", 2, threads=threads).seconds for threads in (1, 2))
+    return one / two
+
+
+def sweep_overhead() -> tuple[float, float]:
+    """Seconds that a small sweep takes on one core, and how many of them are training."""
+    trained = 0.0
+
+    def note(batch: Batch, control: Control) -> Outcome:
+        nonlocal trained
+        outcome = run_batch(batch, control)
+        trained += 0.0 if outcome.curves is None else outcome.curves.seconds
+        return outcome
+
+    with TemporaryDirectory() as folder:
+        sweep = Sweep(environments=OVERHEAD_ENVIRONMENTS, monitors=OVERHEAD_MONITORS, seeds=BATCH)
+        started = time.perf_counter()
+        run_sweep([sweep], folder, threads=1, train=note)
+        return time.perf_counter() - started, trained
 
 
 def _fastest(problem: MonMDP, agent: str, evaluation: str, times: int = 2) -> float:

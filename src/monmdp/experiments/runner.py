@@ -86,6 +86,10 @@ def run_batch(batch: Batch, control: Control) -> Outcome:
     return Outcome(Batch(batch.cell, tuple(seeds)), curves, failures)
 
 
+#: Trains a batch.
+Trainer = Callable[[Batch, Control], Outcome]
+
+
 def find_done(store: Store, report: Report) -> dict[str, set[int]]:
     """Seeds that are there already, by cell; files that cannot be trusted are moved out of the way and named."""
     done: dict[str, set[int]] = {}
@@ -127,17 +131,18 @@ def run_sweep(
     threads: int | None = None,
     watcher: Watcher | None = None,
     cluster: Any = None,
+    train: Trainer = run_batch,
 ) -> Report:
     """Run what is left of some sweeps into a folder, here or on a cluster.
 
-    An interrupt stops within a second; finished seeds are saved.
+    An interrupt stops within a second; finished seeds are saved. train: how a batch is trained here.
     """
     store, report, left = plan_sweep(sweeps, folder, shard)
     assert store is not None
     started = time.perf_counter()
     if left:
         if cluster is None:
-            _run_here(store, report, left, threads, watcher)
+            _run_here(store, report, left, threads, watcher, train)
         else:
             cluster.run(store, report, left, watcher)
     report.seconds = time.perf_counter() - started
@@ -152,7 +157,14 @@ def keep(store: Store, report: Report, outcome: Outcome) -> None:
         report.done += len(outcome.batch.seeds)
 
 
-def _run_here(store: Store, report: Report, left: list[Batch], threads: int | None, watcher: Watcher | None) -> None:
+def _run_here(
+    store: Store,
+    report: Report,
+    left: list[Batch],
+    threads: int | None,
+    watcher: Watcher | None,
+    train: Trainer,
+) -> None:
     """Longest batches first, as many side by side as cores and memory allow."""
     control = Control()
     room = int(available_bytes() * SHARE)
@@ -165,7 +177,7 @@ def _run_here(store: Store, report: Report, left: list[Batch], threads: int | No
     running: dict[Future[None], Batch] = {}
 
     def work(batch: Batch) -> None:
-        keep(store, report, run_batch(batch, control))
+        keep(store, report, train(batch, control))
 
     with ThreadPoolExecutor(slots) as pool:
         try:
