@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -57,3 +58,26 @@ def discount(value: Any, default: float, what: str) -> float:
     if not 0.0 <= number < 1.0:
         raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
     return number
+
+
+def options(instance: Any) -> None:
+    """Check the options of a dataclass that are declared as numbers or switches, by their annotation."""
+    for field in dataclasses.fields(instance):
+        value, kind = getattr(instance, field.name), str(field.type)
+        what = f"The option {field.name!r} of {type(instance).__name__}"
+        if value is None and kind.endswith("| None"):
+            continue
+        match kind.removesuffix(" | None"):
+            case "float":
+                finite(value, what)
+            case "int":
+                whole(value, 0, what)
+            case "bool":
+                switch(value, what)
+
+
+def switch(value: Any, what: str) -> bool:
+    """`value` as True or False, and nothing that merely looks like it."""
+    if not isinstance(value, bool):
+        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+    return value

@@ -58,7 +58,8 @@ class Curves:
 
     def summary(self) -> dict[str, object]:
         """The result as plain values; NaN as None."""
-        half_width = self.final_return_ci
+        final, half_width = float(self.final_returns.mean()), self.final_return_ci
+        unknown = bool(np.isnan(final))
         return {
             "environment": self.problem.environment.name,
             "monitor": self.problem.monitor.name,
@@ -66,9 +67,9 @@ class Curves:
             "seeds": len(self.seeds),
             "steps": int(self.steps[-1]),
             "optimal_return": self.optimal_return,
-            "final_return": float(self.final_returns.mean()),
+            "final_return": None if unknown else final,
             "final_return_ci": None if np.isnan(half_width) else half_width,
-            "solved": float(self.solved.mean()),
+            "solved": None if unknown else float(self.solved.mean()),
             "observed": float(self.observed[:, -1].mean()),
             "seconds": self.seconds,
         }
@@ -76,8 +77,11 @@ class Curves:
     def __repr__(self) -> str:
         found = self.summary()
         width = "" if found["final_return_ci"] is None else f" ± {found['final_return_ci']:.4f}"
+        outcome = "not evaluated"
+        if found["final_return"] is not None:
+            outcome = f"final return {found['final_return']:.4f}{width} of {self.optimal_return:.4f}, "
+            outcome += f"solved {found['solved']:.0%}"
         return (
             f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {found['steps']} steps: "
-            f"final return {found['final_return']:.4f}{width} of {self.optimal_return:.4f}, "
-            f"solved {found['solved']:.0%}, {found['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
+            f"{outcome}, {found['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
         )

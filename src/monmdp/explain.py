@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from monmdp.errors import MonMDPError
@@ -10,8 +11,8 @@ from monmdp.model import MonMDP
 
 def explain(problem: MonMDP, state: Any, action: Any) -> str:
     """What can happen when `action` is taken in `state`, most likely outcome first."""
-    s = _index(state, problem.n_states, problem.state_index, "state")
-    a = _index(action, problem.n_actions, problem.action_index, "action")
+    s = _index(state, problem.n_states, problem.state_index, problem.environment.states, "state")
+    a = _index(action, problem.n_actions, problem.action_index, problem.environment.actions, "action")
     lines = [f"In {problem.state_label(s)} of {problem.name}, taking {problem.action_label(a)}:"]
     if not problem.reachable[s]:
         lines.append("  (the agent can never be in this state)")
@@ -22,15 +23,22 @@ def explain(problem: MonMDP, state: Any, action: Any) -> str:
     return "\n".join(lines)
 
 
-def _index(given: Any, size: int, lookup: Any, what: str) -> int:
+def _index(given: Any, size: int, lookup: Any, labels: Sequence[Hashable], what: str) -> int:
     """An index itself, a label, or an (environment, monitor) pair of labels."""
+    given = _without_numpy(given)
     if isinstance(given, int) and not isinstance(given, bool):
         if 0 <= given < size:
             return given
         raise MonMDPError(f"The {what} index {given} is not between 0 and {size - 1}.")
-    if isinstance(given, tuple) and len(given) == 2 and not all(isinstance(part, int) for part in given):
+    if isinstance(given, tuple) and len(given) == 2 and given not in labels:
         return int(lookup(*given))
     return int(lookup(given))
+
+
+def _without_numpy(given: Any) -> Any:
+    """Plain Python numbers and tuples, whatever came."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    return tuple(_without_numpy(part) for part in given) if isinstance(given, (list, tuple)) else given
 
 
 def _sentence(problem: MonMDP, state: int, outcome: int) -> str:

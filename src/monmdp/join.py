@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,9 @@ def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
 
     try:
         return gymnasium.make(name, **options)
-    except (gymnasium.error.Error, TypeError) as error:
-        raise MonMDPError(f"Gymnasium cannot make {name!r}: {str(error).splitlines()[0]}") from None
+    except Exception as error:  # whatever a foreign constructor raises about its options
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise MonMDPError(f"Gymnasium cannot make {name!r}: {told}") from None
 
 
 def as_monitor(given: Any) -> Monitor:
@@ -141,7 +142,7 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
     """The environment pairs that the modifier `never_observable` names, as indices."""
     given = monitor.never_observable
     states, actions = tuple(environment.states), tuple(environment.actions)
-    if isinstance(given, str) or (isinstance(given, Hashable) and given in states):
+    if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
         given = (given,)
     pairs: set[int] = set()
     for reference in given:

@@ -84,11 +84,13 @@ def train_live(
     that were never seen are nobody's goal.
     """
     length = check.whole(steps, 1, "The number of steps")
+    check.whole(seed, 0, "The seed")
+    check.whole(test_episodes, 1, "The number of test episodes")
     game = _Game(env, as_monitor(monitor), seed)
     given = as_agent(agent)
     learner = given.resolved(agent_defaults_for("", "", type(given).__name__))
     world = game.world(check.discount(discount, 0.99, "The discount"))
-    need, room = learner.memory_bytes(world), int(available_bytes() * SHARE)
+    need, room = learner.memory_bytes(world, length), int(available_bytes() * SHARE)
     if need > room:
         raise MonMDPError(
             f"{type(learner).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
@@ -105,7 +107,7 @@ def train_live(
             row[:] = 0
             learner.discovered(memory)
 
-    point_steps = recording_points(length, min(points, length))
+    point_steps = recording_points(length, min(check.whole(points, 1, "The number of points"), length))
     record = new_record(len(point_steps))
     observed = exploring_steps = distinct = done = 0
     state = game.reset(seed)
@@ -180,6 +182,7 @@ class _Game:
             none, nothing, nothing, none, nothing, nothing, nothing, nothing, np.zeros(0, np.bool_), nothing, none,
             none, nothing, nothing,
             n_states=self.n_env_states * len(self.states),
+            n_acting_states=self.n_env_states * len(self.states),
             n_actions=self.n_env_actions * len(self.actions),
             n_env_pairs=self.n_env_states * self.n_env_actions,
             step_limit=0,
@@ -252,8 +255,8 @@ def _discrete(space: Any, what: str) -> tuple[int, Any]:
         first = int(space.start)
         return int(space.n), lambda value: int(value) - first
     if isinstance(space, MultiDiscrete) and what == "observations":
-        sizes = [int(n) for n in space.nvec.ravel()]
-        return int(np.prod(sizes)), lambda value: int(np.ravel_multi_index(np.ravel(value).tolist(), sizes))
+        sizes, firsts = [int(n) for n in space.nvec.ravel()], space.start.ravel()
+        return int(np.prod(sizes)), lambda value: int(np.ravel_multi_index((np.ravel(value) - firsts).tolist(), sizes))
     if isinstance(space, Tuple) and what == "observations":
         parts = [_discrete(part, what) for part in space.spaces]
         sizes = [size for size, _ in parts]

@@ -326,6 +326,8 @@ def _check_table(name: str, table: Any, rows: int, states: int) -> None:
         raise MonMDPError(f"{name} has a pair without any outcome.")
     for field in table.__dataclass_fields__:
         value = getattr(table, field)
+        if isinstance(value, np.ndarray) and field not in ("offsets", "start") and len(value) != len(table.probability):
+            raise MonMDPError(f"{name} has {len(table.probability)} outcomes, but {len(value)} numbers in '{field}'.")
         if isinstance(value, np.ndarray) and value.dtype == np.float64 and not np.all(np.isfinite(value)):
             raise MonMDPError(f"{name} has a number in '{field}' that is not finite.")
     if np.any(table.probability < 0):

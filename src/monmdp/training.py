@@ -113,6 +113,8 @@ class Job:
     ) -> None:
         if evaluation not in EVALUATIONS:
             raise MonMDPError(f"The evaluation is one of {', '.join(EVALUATIONS)}, not {evaluation!r}.")
+        if not isinstance(problem, MonMDP):
+            raise MonMDPError(f"Training needs a problem from monmdp.make, not {problem!r}.")
         given = as_agent(agent)
         self.problem, self.agent_name, self.evaluation = problem, given.name, evaluation
         self.agent = given.resolved(agent_defaults(problem, type(given).__name__))
@@ -131,12 +133,12 @@ class Job:
     def workers(self, threads: int | None = None) -> int:
         """How many seeds can run side by side: no more than cores and memory allow."""
         wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
-        need, room = self.agent.memory_bytes(self.world), int(available_bytes() * SHARE)
+        need, room = self.agent.memory_bytes(self.world, self.steps), int(available_bytes() * SHARE)
         if need > room:
             raise MonMDPError(
                 f"{type(self.agent).__name__} in {self.problem.name} needs {readable(need)} of memory a seed for its "
-                f"{self.world.n_states * self.world.n_actions:,} pairs, and {readable(room)} can be used; choose a "
-                "smaller problem, or an agent without a quadratic table, such as Naive or UCB."
+                f"{self.world.n_states * self.world.n_actions:,} pairs and {self.steps:,} steps, and {readable(room)} "
+                "can be used; choose a smaller problem, or an agent without a quadratic table, such as Naive or UCB."
             )
         return max(1, min(wanted, room // max(need, 1)))
 
@@ -212,5 +214,6 @@ def _expand(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.nda
     kind = tables[0].dtype
     full = np.full((len(tables), problem.n_states, problem.n_actions), missing, kind)
     for i, table in enumerate(tables):
-        full[i, problem.reachable] = table.reshape(-1, problem.n_actions)
+        acting = table.reshape(-1, problem.n_actions)[: int(problem.reachable.sum())]
+        full[i, problem.reachable] = acting
     return full

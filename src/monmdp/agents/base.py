@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,6 +35,13 @@ class Agent:
     evaluated, and visits [S * A], which the loop increments before every update.
     """
 
+    def __post_init__(self) -> None:
+        check.options(self)
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if str(field.type).startswith("Schedule") and value is not None:
+                schedule_values(value, f"The option {field.name!r} of {type(self).__name__}")
+
     act: ClassVar[Any]
     update: ClassVar[Any]
     beta: ClassVar[Any]
@@ -43,9 +50,9 @@ class Agent:
         """The arrays an agent starts with."""
         raise MonMDPError(f"{type(self).__name__} does not declare its memory.")
 
-    def memory_bytes(self, world: World) -> int:
-        """About how much memory one run needs."""
-        return 16 * world.n_states * world.n_actions
+    def memory_bytes(self, world: World, steps: int = 0) -> int:
+        """About how much memory one run of so many steps needs: its tables, and two schedules."""
+        return 16 * world.n_states * world.n_actions + 16 * steps
 
     def resolved(self, defaults: dict[str, Any]) -> Agent:
         """The same agent with the given defaults in place of options that are None."""
@@ -73,16 +80,25 @@ def no_beta(memory, step):
 
 def schedule(given: Any, steps: int, what: str) -> Floats:
     """A schedule as one number a step, [steps]: linear from t = 0 to t = steps - 1."""
-    if isinstance(given, np.ndarray) and given.shape == (steps,) and steps > 2:
-        values = given.astype(np.float64)
-    elif isinstance(given, Iterable) and not isinstance(given, str):
-        ends = [check.finite(value, what) for value in given]
-        if len(ends) != 2:
-            raise MonMDPError(f"{what} must be a number, (first, last), or an array of one number a step.")
-        last = max(steps - 1, 1)
-        values = ends[0] + (ends[1] - ends[0]) * (np.arange(steps) / last)
-    else:
-        values = np.full(steps, check.finite(given, what))
+    values = schedule_values(given, what)
+    if values.ndim == 0:
+        return np.full(steps, values)
+    if values.shape == (steps,):
+        return values
+    if values.shape != (2,):
+        raise MonMDPError(f"{what} must be a number, (first, last), or {steps} numbers, one a step.")
+    line: Floats = values[0] + (values[1] - values[0]) * (np.arange(steps) / max(steps - 1, 1))
+    return line
+
+
+def schedule_values(given: Any, what: str) -> Floats:
+    """The numbers of a schedule, as far as they can be checked before the number of steps is known."""
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise MonMDPError(f"{what} must be a number, (first, last), or one number a step, not {given!r}.") from None
+    if values.ndim > 1 or given is None:
+        raise MonMDPError(f"{what} must be a number, (first, last), or one number a step.")
     if not np.all((values >= 0) & (values <= 1)):
         raise MonMDPError(f"{what} must stay between 0 and 1.")
     return values

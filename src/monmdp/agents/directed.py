@@ -34,10 +34,10 @@ SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
 class DirectedMemory(NamedTuple):
-    """QMemory with successor values Ŝ [S * A, goals], their maxima over actions [S, goals], and the goal.
+    """QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal.
 
-    Goals are all pairs, so [S * A] of them; goal [1] is the current one. scratch [goals] and choices [A]
-    are scratch space.
+    Goals are all pairs in which the agent can act; goal [2] is the current one and the least count.
+    scratch [goals] and choices [A] are scratch space.
     """
 
     q: Floats
@@ -55,14 +55,15 @@ class DirectedMemory(NamedTuple):
     balanced_wandering: bool
     random_goal_policy: bool
     beta_bar: float
+    n_goals: int
     goal: Integers
     scratch: Singles
     choices: Floats
 
 
 @kernel
-def find_goal(visits, goal):
-    """The least visited pair, first in order among equals; amortised O(1).
+def find_goal(visits, n_goals, goal):
+    """The least visited goal, first in order among equals; amortised O(1).
 
     Counts only grow and the goal was the first of the least, so the search goes on from it; past the end,
     every pair has been visited more often than it had.
@@ -70,9 +71,9 @@ def find_goal(visits, goal):
     least = visits[goal[0]]
     if least > goal[1]:
         for _ in range(2):
-            while goal[0] < len(visits) and visits[goal[0]] > goal[1]:
+            while goal[0] < n_goals and visits[goal[0]] > goal[1]:
                 goal[0] += 1
-            if goal[0] < len(visits):
+            if goal[0] < n_goals:
                 break
             goal[0] = 0
             goal[1] += 1
@@ -82,7 +83,7 @@ def find_goal(visits, goal):
 @inlined
 def beta_directed(memory, step):
     """β = log(t + 2) / N(goal), infinite while the goal was never visited."""
-    count = memory.visits[find_goal(memory.visits, memory.goal)]
+    count = memory.visits[find_goal(memory.visits, memory.n_goals, memory.goal)]
     return math.log(step + 2.0) / count if count > 0 else math.inf
 
 
@@ -107,13 +108,14 @@ def act_directed(memory, state, step, key):
 
 
 @kernel
-def learn_successors(values, best, state, action, next_state, terminated, alpha, discount, occupancy, scratch):
+def learn_successors(
+    values, best, n_actions, state, action, next_state, terminated, alpha, discount, occupancy, scratch
+):
     """Update Ŝ_g(s,a) of all goals at once, and the maxima over actions; all in single precision.
 
     One pass over contiguous rows that vectorises. Where the largest value of a goal went down, its maximum is
     marked and looked up again.
     """
-    n_actions = values.shape[0] // best.shape[0]
     pair = state * n_actions + action
     row, here = values[pair], best[state]
     ahead = best[next_state]
@@ -166,7 +168,7 @@ def update_directed(memory, state, action, env_pair, next_state, terminated, pro
     update_q_learner(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step)
     if not memory.random_goal_policy:
         learn_successors(
-            memory.successor_values, memory.successor_best, state, action, next_state, terminated,
+            memory.successor_values, memory.successor_best, memory.q.shape[1], state, action, next_state, terminated,
             memory.successor_alpha[step], memory.successor_discount, memory.occupancy, memory.scratch,
         )  # fmt: skip
 
@@ -190,18 +192,24 @@ class Directed(QLearner):
     balanced_wandering: bool = False
     random_goal_policy: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.at_least(self.beta_bar, 0.0, "The threshold beta_bar")
+        check.discount(self.successor_discount, 0.0, "The successor discount")
+        if self.successor_target not in SUCCESSOR_TARGETS:
+            raise MonMDPError(f"The successor target is one of {SUCCESSOR_TARGETS}, not {self.successor_target!r}.")
+
     act = act_directed
     update = update_directed
     beta = beta_directed
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
-        if self.successor_target not in SUCCESSOR_TARGETS:
-            raise MonMDPError(f"The successor target is one of {SUCCESSOR_TARGETS}, not {self.successor_target!r}.")
         common = self.common(world, steps, seed)
         own_alpha = self.alpha if self.successor_alpha is None else self.successor_alpha
         n, m = world.n_states, world.n_actions
-        pairs = 0 if self.random_goal_policy else n * m
-        discount = check.discount(self.successor_discount, world.discount, "The successor discount")
+        goals = world.n_acting_states * m
+        pairs = 0 if self.random_goal_policy else goals
+        discount = world.discount if self.successor_discount is None else self.successor_discount
         return DirectedMemory(
             *common,
             successor_values=np.ones((pairs, pairs), np.float32),
@@ -209,9 +217,10 @@ class Directed(QLearner):
             successor_alpha=schedule(own_alpha, steps, "The successor learning rate").astype(np.float32),
             successor_discount=np.float32(discount),
             occupancy=self.successor_target == "occupancy",
-            balanced_wandering=bool(self.balanced_wandering),
-            random_goal_policy=bool(self.random_goal_policy),
-            beta_bar=check.at_least(self.beta_bar, 0.0, "The threshold beta_bar"),
+            balanced_wandering=self.balanced_wandering,
+            random_goal_policy=self.random_goal_policy,
+            beta_bar=float(self.beta_bar),
+            n_goals=goals,
             goal=np.zeros(2, np.int64),
             scratch=np.zeros(pairs, np.float32),
             choices=np.zeros(m),
@@ -220,7 +229,7 @@ class Directed(QLearner):
     def discovered(self, memory: Any) -> None:
         memory.goal[:] = 0  # search for the least visited pair from the beginning
 
-    def memory_bytes(self, world: World) -> int:
-        pairs = world.n_states * world.n_actions
+    def memory_bytes(self, world: World, steps: int = 0) -> int:
+        pairs = world.n_acting_states * world.n_actions
         table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)
-        return super().memory_bytes(world) + table
+        return super().memory_bytes(world, steps) + table

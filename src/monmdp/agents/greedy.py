@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monmdp.agents.base import AGENTS, QLearner, no_beta, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, no_beta, update_q_learner
 from monmdp.engine.compile import inlined
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.random_kernels import uniform
@@ -48,4 +48,4 @@ class Naive(QLearner):
 class Optimism(Naive):
     """Greedy Q-learning from optimistic values: what is unknown looks good, so go there."""
 
-    epsilon: Any = 0.0
+    epsilon: Schedule = 0.0

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from monmdp import check
 from monmdp.agents.base import AGENTS, QLearner, learn_q, learn_reward, no_beta
 from monmdp.agents.greedy import act_epsilon_greedy
 from monmdp.engine.compile import inlined
@@ -54,4 +53,4 @@ class Intrinsic(QLearner):
     beta = no_beta
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
-        return IntrinsicMemory(*self.common(world, steps, seed), check.finite(self.bonus, "The intrinsic bonus"))
+        return IntrinsicMemory(*self.common(world, steps, seed), float(self.bonus))

@@ -72,6 +72,10 @@ class QCounts(QLearner):
     count_alpha: Schedule | None = None
     count_discount: float | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.discount(self.count_discount, 0.0, "The count discount")
+
     act = act_qcounts
     update = update_qcounts
     beta = no_beta
@@ -83,6 +87,6 @@ class QCounts(QLearner):
             *common,
             count_values=np.zeros((world.n_states, world.n_actions)),
             count_alpha=common.alpha if own_alpha is None else own_alpha,
-            count_discount=check.discount(self.count_discount, world.discount, "The count discount"),
+            count_discount=world.discount if self.count_discount is None else float(self.count_discount),
             bounds=np.zeros(world.n_actions),
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -56,10 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(__version__)
         return 0
-    command = tyro.extras.subcommand_cli_from_dict(
-        COMMANDS, prog="monmdp", description=DESCRIPTION, args=words or ["--help"]
-    )
     try:
+        command = _read(words or ["--help"])
         command.run(Console(highlight=False))
     except MonMDPError as error:
         complaints.print(f"monmdp: {error}", markup=False)
@@ -71,3 +72,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complaints.print("monmdp: interrupted.", markup=False)
         return 130
     return 0
+
+
+def _read(words: list[str]) -> Command:
+    """The command that the words describe; of tyro's page on what is wrong, its first sentence is kept."""
+    told = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(told):
+            command: Command = tyro.extras.subcommand_cli_from_dict(
+                COMMANDS, prog="monmdp", description=DESCRIPTION, args=words
+            )
+            return command
+    except SystemExit as end:
+        if end.code == 0:
+            raise
+        page = f"monmdp {words[0]} --help" if words and words[0] in COMMANDS else "monmdp --help"
+        raise MonMDPError(f"{_first_sentence(told.getvalue())}. See {page}.") from None
+
+
+def _first_sentence(page: str) -> str:
+    """What stands between the first two rules of a boxed page."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", page)
+    between: list[str] = []
+    rules = 0
+    for line in plain.splitlines():
+        text = line.strip(" │")
+        if text.startswith(("╭", "--------", "────")):
+            rules += 1
+        elif rules == 1:
+            between += text.split()
+    return " ".join(between).rstrip(".") or "The command cannot be read"

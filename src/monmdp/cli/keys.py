@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import sys
 from collections.abc import Iterator
@@ -36,5 +37,8 @@ class Keys:
         if self._settings is None:
             return
         while select.select([sys.stdin], [], [], wait)[0]:
-            yield sys.stdin.read(1)
+            typed = os.read(sys.stdin.fileno(), 1024)  # past Python's buffer, which `select` does not know
+            if not typed:
+                return
+            yield from typed.decode(errors="ignore")
             wait = 0.0

@@ -63,6 +63,8 @@ class Train:
         for path in (self.plot, self.save):
             if path is not None and not path.absolute().parent.is_dir():
                 raise MonMDPError(f"The folder of {path} does not exist.")
+            if path is not None and path.is_dir():
+                raise MonMDPError(f"{path} is a folder, and a file is wanted.")
         if self.save is not None and self.save.suffix not in (".npz", ".csv"):
             raise MonMDPError(f"Results are saved as .npz or .csv, not as {self.save.name!r}.")
         if self.plot is not None and self.plot.suffix not in (".png", ".pdf", ".svg"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,16 +28,18 @@ def cache_folder() -> Path:
 
 
 _FOLDER = cache_folder()
+_SETTING = threading.Lock()  # the setting below is Numba's own and global; threads must not see each other's
 
 
 def kernel(function: Callable[..., Any], **options: Any) -> Any:
     """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
-    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
-    try:
-        return numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", **options})(function)
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    with _SETTING:
+        before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+        numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
+        try:
+            return numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", **options})(function)
+        finally:
+            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A problem as the training loop takes it: reachable states only, as flat arrays."""
+"""A problem as the training loop takes it: only states that can be seen, as flat arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from monmdp.model import Booleans, Floats, Integers, MonMDP
 
 
 class World(NamedTuple):
-    """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `model`."""
+    """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `model`.
+
+    The first n_acting_states are those in which the agent can act, in the problem's order. After them come
+    states that are only ever entered when the step limit strikes: learning bootstraps from them.
+    """
 
     offsets: Integers
     cumulative: Floats
@@ -28,6 +32,7 @@ class World(NamedTuple):
     start_probability: Floats
     start_cumulative: Floats
     n_states: int
+    n_acting_states: int
     n_actions: int
     n_env_pairs: int
     step_limit: int
@@ -36,13 +41,17 @@ class World(NamedTuple):
 
 @lru_cache(maxsize=64)
 def compact(problem: MonMDP) -> World:
-    """Keep what can be reached, in the same order; pair_reward is the expected reward of a pair, seen or not."""
-    states = np.flatnonzero(problem.reachable)
-    number = np.zeros(problem.n_states, np.int32)  # ends of episodes may lie outside; nobody goes on from there
+    """Keep what can be seen; pair_reward is the expected reward of a pair, seen or not."""
+    kept = problem.reachable_pairs[problem.pair_of_outcome]
+    goes_on = kept & ~problem.terminated
+    entered = np.zeros(problem.n_states, np.bool_)
+    entered[problem.next_state[goes_on]] = True
+    acting = np.flatnonzero(problem.reachable)
+    states = np.concatenate([acting, np.flatnonzero(entered & ~problem.reachable)])
+    number = np.zeros(problem.n_states, np.int32)  # where an episode ends may lie outside; nobody goes on from there
     number[states] = np.arange(len(states))
     pairs = np.flatnonzero(problem.reachable_pairs)
     lengths = np.diff(problem.offsets)[pairs]
-    kept = problem.reachable_pairs[problem.pair_of_outcome]
     dynamics = problem.dynamics
     starts = np.flatnonzero(problem.start)
     start_probability = problem.start[starts]
@@ -65,6 +74,7 @@ def compact(problem: MonMDP) -> World:
         start_probability=start_probability,
         start_cumulative=start_cumulative,
         n_states=len(states),
+        n_acting_states=len(acting),
         n_actions=problem.n_actions,
         n_env_pairs=len(problem.environment.offsets) - 1,
         step_limit=problem.step_limit or 0,

@@ -38,6 +38,9 @@ class Environment:
     reward_noise: float = 0.0
     nonzero_reward_noise: float = 0.0
 
+    def __post_init__(self) -> None:
+        check.options(self)
+
     #: The step limit behind "auto".
     default_limit: ClassVar[int | None] = None
 

@@ -90,15 +90,12 @@ class GridWorld(Environment):
     @property
     def starts(self) -> Any:
         given = self.default_start if self.start is None else self.start
-        if not isinstance(given, Mapping) and isinstance(given, Iterable):
-            listed = list(given)
-            given = tuple(listed) if listed and isinstance(listed[0], int) else [tuple(cell) for cell in listed]
-        cells = [given] if isinstance(given, tuple) else given
+        cells = given if isinstance(given, Mapping) else _cells(given)
         known = set(self.states)
         for cell in cells:
             if cell in known and (self._tile(cell).wall or self._tile(cell).fall is not None):
                 raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {self._tile(cell).name}.")
-        return given
+        return cells
 
     def outcomes(self, state: Cell, action: str) -> Iterable[Step]:
         tile = self._tile(state)
@@ -131,6 +128,15 @@ class GridWorld(Environment):
         row, column = cell[0] + MOVES[action][0], cell[1] + MOVES[action][1]
         inside = 0 <= row < len(self.map) and 0 <= column < len(self.map[0])
         return (row, column) if inside else cell
+
+
+def _cells(given: Any) -> list[Any]:
+    """One cell or several as a list; lists, as in TOML and JSON, are as good as tuples."""
+    if not isinstance(given, (list, tuple)) or not given:
+        return [given]
+    if any(isinstance(part, (list, tuple)) for part in given):
+        return [tuple(part) if isinstance(part, list) else part for part in given]
+    return [tuple(given)]
 
 
 @dataclass(frozen=True)

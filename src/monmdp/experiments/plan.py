@@ -47,7 +47,7 @@ class Batch:
     def memory(self) -> int:
         """About how many bytes a running seed and the results of the batch take."""
         job = self.cell.job
-        return job.agent.memory_bytes(job.world) + 48 * len(self.seeds) * len(job.point_steps)
+        return job.agent.memory_bytes(job.world, job.steps) + 48 * len(self.seeds) * len(job.point_steps)
 
 
 def wanted(sweeps: Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.envs.registration import register, registry
 
 from monmdp.environments import ENVIRONMENTS
+from monmdp.errors import MonMDPError
 from monmdp.join import as_environment, make
 from monmdp.model import MonMDP
 from monmdp.registry import construct
@@ -16,19 +17,22 @@ if TYPE_CHECKING:
     from monmdp.gym.vector import MonitoredVectorEnv
 
 
-def build(environment: Any, monitor: Any, discount: float, options: dict[str, Any]) -> MonMDP:
+def build(environment: Any, monitor: Any, discount: float | None, options: dict[str, Any]) -> MonMDP:
     """A problem from the keyword arguments of gymnasium.make; further options go to the environment."""
     if isinstance(environment, MonMDP):
+        if monitor is not None or discount is not None or options:
+            raise MonMDPError("A finished MonMDP takes no monitor, discount or options; make it with them instead.")
         return environment
+    monitor, discount = "Full" if monitor is None else monitor, 0.99 if discount is None else discount
     if options and isinstance(environment, str):
         environment = construct(ENVIRONMENTS.find(environment), options)
     elif options:
-        raise TypeError(f"unexpected options {sorted(options)}")
+        raise MonMDPError(f"An environment object takes no further options, such as {sorted(options)[0]!r}.")
     return make(as_environment(environment), monitor, discount=discount)
 
 
 def make_single(
-    environment: Any, monitor: Any = "Full", discount: float = 0.99, render_mode: str | None = None, **options: Any
+    environment: Any, monitor: Any = None, discount: float | None = None, render_mode: str | None = None, **options: Any
 ) -> MonitoredEnv:
     """Entry point of gymnasium.make."""
     from monmdp.gym.single import MonitoredEnv
@@ -42,8 +46,8 @@ make_single.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4} 
 def make_vector(
     environment: Any,
     num_envs: int = 1,
-    monitor: Any = "Full",
-    discount: float = 0.99,
+    monitor: Any = None,
+    discount: float | None = None,
     autoreset_mode: Any = "NEXT_STEP",
     max_episode_steps: int | None = None,
     **options: Any,

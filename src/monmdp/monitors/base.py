@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from monmdp import check
 from monmdp.environments.base import Environment
 from monmdp.errors import MonMDPError
 from monmdp.registry import Registry, spec_of
@@ -43,6 +44,9 @@ class Monitor:
 
     observability: float = 1.0
     never_observable: Any = ()
+
+    def __post_init__(self) -> None:
+        check.options(self)
 
     @property
     def states(self) -> Sequence[Hashable]:
