@@ -129,7 +129,7 @@ def test_version(capsys):
         (("solve", "Empty(start=5)"), "5", "start"),
         (("solve", "Empty", "Ask(cost=much)"), "much", "Ask"),
         (("solve", "Empty", "Ask(cost=1e999)"), "inf", "Ask"),
-        (("solve", "Empty", "Ask(never_observable=5)"), "5", "Empty"),
+        (("solve", "Empty", "Ask(never_observable=99)"), "99", "Empty"),
         (("solve", "Empty", "RandomPair(seed=lucky)"), "lucky", "RandomPair"),
         (("solve", "Empty("), "Empty(", "Ask(cost=0.5)"),
         (("solve", "CartPole-v1"), "CartPole-v1", "Discrete"),

@@ -75,7 +75,6 @@ def test_never_observable_takes_pairs_of_environments_with_numbered_states(given
         ("nowhere", "nowhere"),
         ([(9, 9)], "(9, 9)"),
         ([((0, 0), "JUMP")], "JUMP"),
-        (5, "5"),
         (None, "None"),
     ],
 )

@@ -70,8 +70,6 @@ def options(instance: Any) -> None:
         match kind.removesuffix(" | None"):
             case "float":
                 finite(value, what)
-            case "int":
-                whole(value, 0, what)
             case "bool":
                 switch(value, what)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.model import Floats, MonMDP
+from monmdp.solve import checked_policy
 from monmdp.structure import communicating, reachable_by_step
 
 GoalPolicy = Callable[[int], Floats]
@@ -41,9 +42,16 @@ def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: 
     goals: joint pairs, by default all reachable ones. Returns one number a goal, infinite where never reached.
     """
     wanted = np.flatnonzero(problem.reachable_pairs) if goals is None else np.asarray(list(goals), np.int64)
+    if np.any((wanted < 0) | (wanted >= problem.n_pairs)):
+        raise MonMDPError(f"A goal is a joint pair, a number from 0 to {problem.n_pairs - 1}.")
     if np.any(~problem.reachable_pairs[wanted]):
         raise MonMDPError("A goal that can never be visited has no diameter; choose among problem.reachable_pairs.")
-    of_goal: GoalPolicy = policy if callable(policy) else (lambda goal: policy)
+    if callable(policy):
+        given = policy
+        of_goal: GoalPolicy = lambda goal: checked_policy(problem, given(goal))  # noqa: E731
+    else:
+        same = checked_policy(problem, policy)
+        of_goal = lambda goal: same  # noqa: E731
     if problem.step_limit is None:
         return np.array([_policy_unlimited(problem, int(goal), of_goal(int(goal))) for goal in wanted])
     from monmdp.engine.hitting_kernels import policy_hitting
@@ -52,8 +60,7 @@ def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: 
     scratch = np.zeros((2, problem.n_states)), np.zeros((2, problem.n_states))
     times = []
     for goal in wanted:
-        chosen = np.ascontiguousarray(of_goal(int(goal)), np.float64)
-        times.append(float(policy_hitting(*_transitions(problem), visited, goal, chosen, *scratch)))
+        times.append(float(policy_hitting(*_transitions(problem), visited, goal, of_goal(int(goal)), *scratch)))
     return np.array(times)
 
 

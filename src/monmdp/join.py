@@ -146,12 +146,11 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
         given = (given,)
     pairs: set[int] = set()
     for reference in given:
-        label = tuple(reference) if isinstance(reference, list) else reference
+        label = _as_label(reference)
         if isinstance(label, str) and label in environment.regions:
             places = [(state, None) for state in environment.regions[label]]
-        elif isinstance(label, tuple) and label not in states and len(label) == 2:
-            state = tuple(label[0]) if isinstance(label[0], list) else label[0]
-            places = [(state, label[1])]
+        elif isinstance(label, tuple) and label not in states and len(label) == 2 and _as_label(label[0]) in states:
+            places = [(_as_label(label[0]), label[1])]
         else:
             places = [(label, None)]
         for state, action in places:
@@ -159,3 +158,8 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
             chosen = range(len(actions)) if action is None else [find(action, actions, "action", environment.name)]
             pairs.update(s * len(actions) + a for a in chosen)
     return pairs
+
+
+def _as_label(given: Any) -> Any:
+    """Lists, as in TOML and JSON, are as good as tuples."""
+    return tuple(given) if isinstance(given, list) else given

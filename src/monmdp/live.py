@@ -28,6 +28,7 @@ from monmdp.training import as_agent, recording_points
 if TYPE_CHECKING:
     import gymnasium
 
+DEFAULT_POINTS = 100
 #: A pair of a state that was never seen counts as visited this often, so that it is nobody's goal.
 UNDISCOVERED = 2**62
 
@@ -73,15 +74,15 @@ def train_live(
     *,
     steps: int,
     seed: int = 0,
-    points: int = 100,
+    points: int | None = None,
     discount: float = 0.99,
     test_env: gymnasium.Env[Any, Any] | None = None,
     test_episodes: int = 20,
 ) -> LiveCurves:
     """Train an agent by playing; observations and actions must be discrete (or tuples of discrete parts).
 
-    test_env: a second copy for test episodes; without one, returns are NaN. Agents see joint states; those
-    that were never seen are nobody's goal.
+    points: how often to test, by default 100 times. test_env: a second copy for test episodes; without one,
+    returns are NaN. Agents see joint states; those that were never seen are nobody's goal.
     """
     length = check.whole(steps, 1, "The number of steps")
     check.whole(seed, 0, "The seed")
@@ -107,7 +108,7 @@ def train_live(
             row[:] = 0
             learner.discovered(memory)
 
-    point_steps = recording_points(length, min(check.whole(points, 1, "The number of points"), length))
+    point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     record = new_record(len(point_steps))
     observed = exploring_steps = distinct = done = 0
     state = game.reset(seed)

@@ -308,6 +308,10 @@ def validate(problem: MonMDP) -> None:
     _check_table(monitor.name, monitor, problem.n_pairs, len(monitor.states))
     if np.any(monitor.env_outcome < 0) or np.any(monitor.env_outcome >= len(environment.probability)):
         raise MonMDPError(f"{monitor.name} refers to an environment outcome that does not exist.")
+    pair = problem.env_pair[problem.pair_of_outcome]
+    first, last = environment.offsets[pair], environment.offsets[pair + 1]
+    if np.any(monitor.env_outcome < first) or np.any(monitor.env_outcome >= last):
+        raise MonMDPError(f"{monitor.name} refers to an outcome of another environment pair.")
     if np.any(environment.reward_noise < 0):
         raise MonMDPError(f"{environment.name} has a negative standard deviation of reward noise.")
     if np.any((monitor.observe_probability < 0) | (monitor.observe_probability > 1)):

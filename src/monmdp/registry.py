@@ -61,6 +61,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         assert isinstance(call, ast.Call)
         if call.args:
             raise MonMDPError(f"In {spec!r} every option needs its name, as in 'Ask(cost=0.5)'.")
+        names = [str(word.arg) for word in call.keywords]
+        if len(set(names)) < len(names):
+            raise MonMDPError(f"In {spec!r} an option is given twice.")
         return match["name"], {str(word.arg): _literal(word.value) for word in call.keywords}
     except (SyntaxError, ValueError, AssertionError) as error:
         if isinstance(error, MonMDPError):
@@ -101,9 +104,9 @@ def spec_of(instance: Any) -> str:
         value = getattr(instance, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         if field.init and field.repr and not _same(value, default):
-            words.append(f"{field.name}={value!r}")
+            words.append(f"{field.name}={value.tolist() if hasattr(value, 'tolist') else value!r}")
     return f"{name}({', '.join(words)})" if words else name
 
 
 def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(value == default)
+    return type(value) is type(default) and not hasattr(value, "tolist") and bool(value == default)

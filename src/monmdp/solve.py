@@ -124,21 +124,17 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
     """
     from monmdp.engine.planning import expected_return
 
-    policy = np.ascontiguousarray(policy, np.float64)
-    if policy.shape != (problem.n_states, problem.n_actions):
-        raise MonMDPError(
-            f"A policy for {problem.name} has shape {(problem.n_states, problem.n_actions)}, not {policy.shape}."
-        )
-    sums = policy.sum(1)
-    if np.any(policy < 0) or not np.allclose(sums, 1.0, atol=check.PROBABILITY_TOLERANCE):
-        raise MonMDPError("Every row of a policy must be probabilities that sum to 1.")
+    policy = checked_policy(problem, policy)
+    reward = problem.reward if reward is None else np.ascontiguousarray(reward, np.float64)
+    if reward.shape != (problem.n_outcomes,):
+        raise MonMDPError(f"A reward for {problem.name} is {problem.n_outcomes} numbers, one an outcome.")
     limited = problem.step_limit is not None
     return float(
         expected_return(
             problem.offsets,
             problem.probability,
             problem.next_state,
-            problem.reward if reward is None else reward,
+            reward,
             problem.terminated,
             problem.start,
             policy,
@@ -150,3 +146,15 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
             np.zeros((2, problem.n_states), np.int64),
         )
     )
+
+
+def checked_policy(problem: MonMDP, policy: Floats) -> Floats:
+    """A policy as a contiguous array [S, A] whose rows are probabilities, or a sentence about what is wrong."""
+    given = np.ascontiguousarray(policy, np.float64)
+    if given.shape != (problem.n_states, problem.n_actions):
+        raise MonMDPError(
+            f"A policy for {problem.name} has shape {(problem.n_states, problem.n_actions)}, not {given.shape}."
+        )
+    if not (np.all(given >= 0) and np.all(np.abs(given.sum(1) - 1.0) <= check.PROBABILITY_TOLERANCE)):
+        raise MonMDPError("Every row of a policy must be probabilities that sum to 1.")
+    return given

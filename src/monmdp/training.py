@@ -122,6 +122,8 @@ class Job:
         self.point_steps = recording_points(self.steps, points)
         self.world = compact(problem)
         self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
+        kind: Any = type(self.agent)
+        self.loop = loop_of(kind)
         self.stop = np.zeros(1, np.int64)
 
     @cached_property
@@ -146,8 +148,7 @@ class Job:
         """Train one seed; a stopped run leaves its record incomplete."""
         memory = self.agent.memory(self.world, self.steps, seed)
         keys = np.array([stream(seed, role) for role in STREAMS], np.uint64)
-        kind: Any = type(self.agent)
-        loop_of(kind)(
+        self.loop(
             self.world, memory, keys, self.point_steps, self.episodes, new_evaluator(self.world), record, progress,
             self.stop,
         )  # fmt: skip

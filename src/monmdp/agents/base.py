@@ -108,7 +108,7 @@ def schedule_values(given: Any, what: str) -> Floats:
 class QLearner(Agent):
     """Q-learning on joint states and actions with a model of the rewards that it cannot see.
 
-    alpha: learning rate; None takes the paper's for its 48 problems and 1 elsewhere.
+    alpha: learning rate; None takes the paper's for its environments and monitors and 1 elsewhere.
     epsilon: chance of a random action.
     initial_q: where Q starts; None takes the paper's, -10 for Directed, 50 in RiverSwim and 1 for the others.
     """

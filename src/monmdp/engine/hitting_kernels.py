@@ -88,10 +88,12 @@ def fastest_hitting(offsets, probability, next_state, terminated, start, visited
                         if not terminated[o] and t + 1 < horizon:
                             until += probability[o] * steps[1 - now, next_state[o]]
                             chance += probability[o] * hit[1 - now, next_state[o]]
-                    # At first only the chance counts; equal chances are decided by time.
-                    cost = until - chance * 1e12 if fresh == np.inf else until + (1.0 - chance) * fresh
-                    if cost < best:
-                        best_steps, best_hit, best = until, chance, cost
+                    if fresh == np.inf:  # at first only the chance counts; equal chances are decided by time
+                        better = chance > best_hit or (chance == best_hit and until < best_steps) or a == 0
+                    else:
+                        better = until + (1.0 - chance) * fresh < best
+                    if better:
+                        best_steps, best_hit, best = until, chance, until + (1.0 - chance) * fresh
                 steps[now, s], hit[now, s] = best_steps, best_hit
                 worst = max(worst, best_steps + (1.0 - best_hit) * fresh)
         if settled:
@@ -102,6 +104,6 @@ def fastest_hitting(offsets, probability, next_state, terminated, start, visited
             start_hit += start[s] * hit[now, s]
         if start_hit <= 0.0:
             return np.inf
-        better = start_steps / start_hit
-        settled = better >= fresh * (1.0 - 1e-13)
-        fresh = min(fresh, better)
+        shorter = start_steps / start_hit
+        settled = shorter >= fresh * (1.0 - 1e-13)
+        fresh = min(fresh, shorter)

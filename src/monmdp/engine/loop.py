@@ -22,6 +22,9 @@ from monmdp.model import Floats, Integers
 STREAMS = ("start", "world", "observe", "noise", "agent", "evaluation")
 
 
+#: Steps between two looks at whether to stop.
+LISTEN_EVERY = 8192
+
 #: Stand-ins in the body below; each agent's loop has the agent's own.
 act: Any = None
 update: Any = None
@@ -53,7 +56,7 @@ def _run(world, memory, keys, point_steps, episodes, memo, record, progress, sto
     """Train one agent; episodes is 0 for exact evaluation, negative for none, else test episodes a point.
 
     keys [6] are the streams of STREAMS; progress [2] tells who watches the steps and points done;
-    a non-zero stop [1] ends the run at the next recording point.
+    a non-zero stop [1] ends the run soon, with its record incomplete.
     """
     start_key, world_key, observe_key = keys[0], keys[1], keys[2]
     noise_key, agent_key, test_key = keys[3], keys[4], keys[5]
@@ -62,6 +65,10 @@ def _run(world, memory, keys, point_steps, episodes, memo, record, progress, sto
     state = draw_start(world.start_states, world.start_cumulative, start_key, 0)
     for point in range(len(point_steps)):
         while step < point_steps[point]:
+            if step % LISTEN_EVERY == 0:
+                progress[0] = step
+                if stop[0] != 0:
+                    return
             action, exploring = act(memory, state, step, agent_key)
             pair = state * world.n_actions + action
             outcome = draw_outcome(world, pair, world_key, step)
@@ -95,8 +102,6 @@ def _run(world, memory, keys, point_steps, episodes, memo, record, progress, sto
         record.beta[point] = beta(memory, step)
         record.explored[point] = exploring_steps / max(step, 1)
         progress[0], progress[1] = step, point + 1
-        if stop[0] != 0:
-            break
 
 
 @cache

@@ -78,6 +78,10 @@ class RandomPair(Monitor):
 
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.whole(self.seed, 0, "The seed of RandomPair")
+
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         hidden = uniform(stream(self.seed, "hidden pairs"), moment.env_pair)
         yield Outcome(observed=1.0 - hidden)

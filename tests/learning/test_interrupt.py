@@ -1,0 +1,78 @@
+"""Progress is reported while seeds train, and an interrupt ends everything cleanly."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import monmdp
+from monmdp.cli import main
+
+
+def test_progress_tells_how_far_every_seed_is():
+    seen = []
+    curves = monmdp.train(monmdp.make("Loop"), "Naive", 6, steps=50_000, points=100, threads=2, progress=seen.append)
+    assert seen
+    for status in seen:
+        assert status.steps == 50_000
+        assert status.done.shape == status.returns.shape == status.observed.shape == (6,)
+    assert all((later.done >= earlier.done).all() for earlier, later in itertools.pairwise(seen))
+    assert (seen[-1].done == 50_000).all()
+    assert np.array_equal(seen[-1].returns, curves.final_returns)
+    assert np.array_equal(seen[-1].observed, curves.observed[:, -1])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_the_callback_raises_ends_training(error):
+    """Hundreds of seeds are waiting; the threads are gone when the exception arrives."""
+    before, calls = threading.active_count(), []
+
+    def stop(status) -> None:
+        calls.append(status)
+        raise error
+
+    with pytest.raises(error):
+        monmdp.train(monmdp.make("Corridor", "Level"), "Naive", 300, threads=2, progress=stop)
+    assert len(calls) == 1
+    assert threading.active_count() == before
+
+
+def test_training_again_after_an_interrupt():
+    """Nothing is left behind that would stop the next run."""
+
+    def stop(status) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        monmdp.train(monmdp.make("Corridor"), "Naive", 50, progress=stop)
+    curves = monmdp.train(monmdp.make("Corridor"), "Naive", 1, steps=1000)
+    assert curves.visit_counts.sum() == 1000
+    assert np.isfinite(curves.returns).all()
+
+
+SIGNALLED = """
+import os, signal, monmdp
+try:
+    monmdp.train(monmdp.make("Corridor", "Level"), "Naive", 400, progress=lambda s: os.kill(os.getpid(), signal.SIGINT))
+except KeyboardInterrupt:
+    print("clean")
+"""
+
+
+def test_a_real_signal():
+    done = subprocess.run([sys.executable, "-c", SIGNALLED], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "clean", "")
+
+
+def test_the_command_line_says_that_it_was_interrupted(monkeypatch, capsys):
+    def interrupted(*_, **__) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("monmdp.training.train", interrupted)
+    assert main(["train", "Loop"]) == 130
+    assert capsys.readouterr().err == "monmdp: interrupted.\n"

@@ -1,0 +1,96 @@
+"""`monmdp results`: what is there, whether it is sound."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from sweeping import SINGLE, TINY, complaint, end, finished, said, start
+
+import monmdp
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    monmdp.run_sweep([TINY], folder)
+    return folder
+
+
+def test_as_a_table(folder, capsys):
+    out = said(capsys, "results", str(folder))
+    assert "24 runs" in " ".join(out.split())
+    found = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
+    assert found == [
+        (environment, monitor, agent, "3")
+        for environment in ("Loop", "Walk")
+        for monitor in ("Ask", "Full")
+        for agent in ("Directed", "Naive")
+    ]
+
+
+def test_as_json(folder, capsys):
+    told = json.loads(said(capsys, "results", str(folder), "--json"))
+    assert (told["runs"], len(told["cells"]), told["damaged"]) == (24, 8, [])
+    assert told["cells"][0] == {"environment": "Loop", "monitor": "Ask", "agent": "Directed", "runs": 3}
+    assert told["bytes"] == sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+
+
+def test_verify_a_sound_folder(folder, capsys):
+    assert "All 16 files are sound." in said(capsys, "results", str(folder), "--verify")
+
+
+def test_json_stays_json_when_verified(folder):
+    """What a script reads from stdout is one object, whatever else was asked for."""
+    code, out, _ = end(start("results", str(folder), "--verify", "--json"))
+    assert code == 0
+    assert json.loads(out)["runs"] == 24
+
+
+def test_verify_complains_in_one_line(tmp_path):
+    monmdp.run_sweep([SINGLE], tmp_path)
+    victim = finished(tmp_path)[0]
+    victim.write_bytes(victim.read_bytes()[:100])
+    code, out, err = end(start("results", str(tmp_path), "--verify"))
+    assert code == 2
+    assert victim.name in out
+    assert re.fullmatch(r"monmdp: 1 of 2 files .*\n", err)
+
+
+def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):
+    """As two processes on one folder may leave it."""
+    for place, seeds in (("a", [0, 1]), ("b", [1, 2])):
+        sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=50, points=5)
+        monmdp.run_sweep([sweep], tmp_path / place)
+    for path in finished(tmp_path / "b"):
+        path.rename(tmp_path / "a" / path.relative_to(tmp_path / "b"))
+    assert json.loads(said(capsys, "results", str(tmp_path / "a"), "--json"))["runs"] == 3
+
+
+def test_cells_that_differ_in_a_setting_are_listed_apart(tmp_path, capsys):
+    """The same names with other steps are another cell, and must not look like more seeds."""
+    for steps in (50, 60):
+        monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], 2, steps=steps, points=5)], tmp_path)
+    told = json.loads(said(capsys, "results", str(tmp_path), "--json"))
+    assert [cell["runs"] for cell in told["cells"]] == [2, 2]
+
+
+@pytest.mark.parametrize("words", [(), ("--verify",), ("--json",), ("--compact",)])
+def test_folders_that_hold_no_results(tmp_path, words, capsys):
+    assert "is not a results folder" in complaint(capsys, "results", str(tmp_path), *words)
+    assert "There is no results folder" in complaint(capsys, "results", str(tmp_path / "none"), *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_runs_yet(tmp_path, capsys):
+    monmdp.experiments.store.Store(tmp_path, create=True)
+    assert "0 runs" in said(capsys, "results", str(tmp_path))
+    assert json.loads(said(capsys, "results", str(tmp_path), "--json"))["runs"] == 0
+    with pytest.raises(monmdp.MonMDPError, match="has no results yet"):
+        monmdp.load(tmp_path)

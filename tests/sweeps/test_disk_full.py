@@ -1,0 +1,84 @@
+"""A full disk: one sentence, nothing half-written counts, and with room made the sweep goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+
+import pytest
+from sweeping import TINY, TINY_WORDS, assert_same, complaint, damage, end, finished, runs_on_disk, start
+
+import monmdp
+from monmdp.experiments import store
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    monmdp.run_sweep([TINY], folder)
+    return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk with room for some of the files."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = shutil.which("mount")
+    words = [mount, "-t", "tmpfs", "-o", "size=80k", "tmpfs", str(place)]
+    if mount is None or subprocess.run(words, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small tmpfs takes root and the right to mount")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_small_disk(undisturbed, small_disk):
+    folder = small_disk / "results"
+    command = ("reproduce", *TINY_WORDS, "--out", str(folder))
+    code, _, err = end(start(*command))
+    assert code == 2
+    assert err.count("\n") == 1
+    assert f"The disk of {folder} is full" in err
+    assert 0 < len(finished(folder)) < 8
+    assert f"{runs_on_disk(folder)} runs are saved" in err
+    assert damage(folder) == []
+    assert list(folder.rglob("*.partial")) == []
+    assert end(start(*command))[0] == 2, "still full"
+    subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
+    code, out, err = end(start(*command))
+    assert (code, err) == (0, "")
+    assert "were there already" in out
+    assert damage(folder) == []
+    assert_same(folder, undisturbed)
+
+
+@pytest.mark.parametrize("kind", ["curves", "tables"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=errno.errorcode.get)
+def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monkeypatch, capsys):
+    """Quota or disk, tables or curves: a batch is there with both of its files, or done again."""
+    folder, original = tmp_path / "r", store.write_aside
+
+    def full(path, content):
+        if path.relative_to(folder).parts[:3] == (kind, "Walk", "Ask"):
+            raise OSError(number, os.strerror(number))
+        original(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "write_aside", full)
+        said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(folder), "--threads", "1")
+    assert f"The disk of {folder} is full" in said
+    assert not (folder / "curves" / "Walk" / "Ask").exists()
+    monmdp.run_sweep([TINY], folder)
+    assert_same(folder, undisturbed)
+
+
+def test_a_disk_that_breaks(tmp_path, monkeypatch, capsys):
+    def broken(path, content):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monmdp.experiments.store.Store(tmp_path, create=True)
+    monkeypatch.setattr(store, "write_aside", broken)
+    said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
+    assert "cannot be written: Input/output error" in said

@@ -1,0 +1,43 @@
+"""A flipped bit anywhere in a file is noticed or harmless; it never becomes another number or a stack trace."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from sweeping import SINGLE, contents, damage
+
+import monmdp
+from monmdp.experiments.store import read_entry
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    monmdp.run_sweep([SINGLE], folder)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:.*is damaged")
+@pytest.mark.parametrize("kind", ["curves", "tables"])
+def test_every_flip_is_noticed_or_harmless(folder, kind):
+    (path,) = (folder / kind).rglob("*.parquet")
+    original = path.read_bytes()
+    truth, told = contents(folder), read_entry(path)
+    rng = random.Random(f"flips of {kind}")
+    missed = []
+    try:
+        for place in rng.sample(range(len(original)), 700):
+            content = bytearray(original)
+            content[place] ^= 1 << rng.randrange(8)
+            path.write_bytes(content)
+            try:
+                harmless = damage(folder) or (contents(folder) == truth and read_entry(path) == told)
+            except Exception as error:
+                missed.append((place, repr(error)))
+            else:
+                if not harmless:
+                    missed.append((place, bytes(original[max(place - 10, 0) : place + 10])))
+    finally:
+        path.write_bytes(original)
+    assert missed == []

@@ -1,0 +1,100 @@
+"""Identity is a hash of every setting: what differs in anything shares nothing, what is the same is found again."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+from sweeping import end, start
+
+from monmdp.agents import AGENTS, Naive
+from monmdp.experiments.cells import Cell
+
+BASE = {"environment": "Empty", "monitor": "Ask", "agent": "Directed", "steps": 500, "points": 50}
+#: Something else than the default for every option of every agent.
+OTHER = {
+    "alpha": 0.3, "epsilon": 0.4, "initial_q": 7.5, "beta_bar": 0.5, "successor_target": "occupancy",
+    "successor_alpha": 0.2, "successor_discount": 0.5, "balanced_wandering": True, "random_goal_policy": True,
+    "bonus": 0.7, "count_alpha": 0.2, "count_discount": 0.5,
+}  # fmt: skip
+
+
+def identity(**changes: object) -> str:
+    return Cell(**{**BASE, **changes}).identity
+
+
+CHANGES = [
+    {"steps": 501}, {"points": 51}, {"discount": 0.98}, {"evaluation": "sampled"}, {"evaluation": "none"},
+    {"environment": "Loop"}, {"environment": "Empty(rows=7)"}, {"environment": "Empty(step_limit=40)"},
+    {"environment": "Empty(random_action=0.1)"}, {"environment": "Empty(reward_noise=0.01)"},
+    {"environment": "Empty(nonzero_reward_noise=0.01)"}, {"environment": "Empty(start=(1, 1))"},
+    {"monitor": "Full"}, {"monitor": "Ask(cost=0.3)"}, {"monitor": "Ask(observability=0.8)"},
+    {"monitor": "Ask(never_observable='large coin')"}, {"agent": "Naive"}, {"agent": "Optimism"},
+    {"monitor": "RandomPair"}, {"monitor": "RandomPair(seed=1)"},
+]  # fmt: skip
+
+
+def test_any_single_setting_changes_it():
+    found = [identity(), *(identity(**change) for change in CHANGES)]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("agent", list(AGENTS))
+def test_any_option_of_an_agent_changes_it(agent):
+    """A new option without a row in the table above fails here."""
+    fields = [field.name for field in dataclasses.fields(AGENTS.find(agent))]
+    found = [identity(agent=agent), *(identity(agent=f"{agent}({name}={OTHER[name]!r})") for name in fields)]
+    assert len(set(found)) == len(found)
+
+
+def test_all_changes_of_two_settings_at_once_differ_too():
+    apart = [a | b for a, b in itertools.combinations(CHANGES, 2) if not a.keys() & b.keys()]
+    found = [identity(**both) for both in apart]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"environment": "empty", "monitor": "ASK", "agent": "directed"},
+        {"environment": "Empty(rows=6)", "monitor": "Ask(cost=0.2)"},
+        {"agent": "Directed(beta_bar=0.01)"},
+        {"agent": AGENTS.build("Directed")},
+        {"steps": np.int64(500), "discount": np.float64(0.99)},
+    ],
+)
+def test_other_spellings_of_the_same_are_the_same(changes):
+    assert identity(**changes) == identity()
+
+
+@pytest.mark.parametrize("value", [np.float64(2), np.float32(2), np.int64(2)], ids=lambda v: type(v).__name__)
+def test_numbers_of_numpy_are_numbers(value):
+    """Options that come out of np.linspace or np.arange in a user's script."""
+    plain = Cell("Walk", "Full", Naive(initial_q=2.0), steps=50).settings["agent_options"]
+    assert Cell("Walk", "Full", Naive(initial_q=value), steps=50).identity
+    assert Cell("Walk", "Full", Naive(initial_q=value), steps=50).settings["agent_options"] == plain
+
+
+def test_schedules_as_arrays_count_number_by_number():
+    schedules = [np.linspace(1.0, 0.5, 50), np.linspace(1.0, 0.5, 50), np.linspace(1.0, 0.5, 50)]
+    schedules[2][25] += 1e-12
+    one, same, other = (Cell("Walk", "Full", Naive(alpha=alpha), steps=50).identity for alpha in schedules)
+    assert one == same
+    assert one != other
+
+
+def test_it_is_the_same_in_every_process():
+    """Resumed sweeps and other machines must find what is there, whatever the hash seed of the process."""
+    script = (
+        "import json; from monmdp.experiments.plan import wanted; from monmdp.experiments.sweep import preset; "
+        "print(json.dumps([cell.identity for cell, _ in wanted(preset('quick'))]))"
+    )
+    processes = [start(script=script, PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    told = [end(process) for process in processes]
+    assert [code for code, _, _ in told] == [0, 0], told
+    one, other = (json.loads(out) for _, out, _ in told)
+    assert one == other
+    assert len(set(one)) == 144

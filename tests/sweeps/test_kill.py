@@ -1,0 +1,78 @@
+"""SIGKILL at random moments, many times: resumed, the data are those of a sweep that nobody disturbed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+
+import pytest
+from sweeping import assert_same, damage, end, finished, runs_on_disk, start, until
+
+import monmdp
+
+SWEEP = monmdp.Sweep(
+    ["Loop", "Walk", "OneWay"], ["Full", "Ask", "Button"], ["Naive", "UCB"], 25, steps=20_000, points=20
+)
+WORDS = (
+    "--envs", "Loop,Walk,OneWay", "--monitors", "Full,Ask,Button", "--agents", "Naive,UCB",
+    "--seeds", "25", "--steps", "20000", "--points", "20",
+)  # fmt: skip
+RUNS = 18 * 25
+#: Kills itself at the n-th call of something that writes a result.
+CRASH = """
+import os, sys, monmdp
+from pathlib import Path
+folder, what, moment = sys.argv[1], sys.argv[2], int(sys.argv[3])
+owner, name = {"write": (os, "fsync"), "rename": (Path, "replace"), "renamed": (os, "open")}[what]
+original, calls = getattr(owner, name), []
+def fatal(*words, **options):
+    if what != "renamed" or Path(str(words[0])).is_relative_to(folder):
+        calls.append(1)
+        if len(calls) == moment:
+            os.kill(os.getpid(), 9)
+    return original(*words, **options)
+setattr(owner, name, fatal)
+sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
+monmdp.run_sweep([sweep], folder, threads=1)
+"""
+
+
+def test_killed_again_and_again(tmp_path):
+    monmdp.run_sweep([SWEEP], tmp_path / "undisturbed")
+    folder, rng, middle = tmp_path / "killed", random.Random(20240607), 0
+    for _ in range(8):
+        process, before = start("reproduce", *WORDS, "--out", str(folder)), len(finished(folder))
+        if until(lambda before=before: len(finished(folder)) > before, process):
+            try:
+                process.wait(rng.uniform(0.0, 0.4))
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.communicate()
+        assert damage(folder) == []
+        if process.returncode == 0:
+            break
+        assert process.returncode == -9
+        middle += 0 < runs_on_disk(folder) < RUNS
+    assert middle >= 2, "the kills came too early or too late to mean anything"
+    code, _, err = end(start("reproduce", *WORDS, "--out", str(folder)))
+    assert (code, err) == (0, "")
+    assert_same(folder, tmp_path / "undisturbed")
+    code, out, _ = end(start("results", str(folder), "--verify"))
+    assert code == 0
+    assert "sound" in out
+
+
+@pytest.mark.parametrize("what", ["write", "rename", "renamed"])
+def test_killed_at_every_moment_of_saving(tmp_path, what):
+    """After the bytes and before their sync, before the rename, after it: for tables, for curves, for the mark."""
+    sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
+    monmdp.run_sweep([sweep], tmp_path / "undisturbed")
+    folder = tmp_path / "crashed"
+    for moment in (1, 2, 3, 4):
+        code, _, err = end(start(str(folder), what, str(moment), script=CRASH))
+        assert code == -9, err
+        if (folder / "monmdp.json").exists():
+            assert damage(folder) == []
+    monmdp.run_sweep([sweep], folder)
+    assert damage(folder) == []
+    assert_same(folder, tmp_path / "undisturbed")

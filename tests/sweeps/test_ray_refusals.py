@@ -1,0 +1,72 @@
+"""Ray that is not installed, not there or not Ray: one sentence, soon."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from importlib.util import find_spec
+
+import pytest
+from sweeping import TINY_WORDS, complaint, end, start
+
+import monmdp
+from monmdp.experiments.cluster import RayCluster
+
+with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
+
+
+def test_a_missing_extra_says_how_to_install_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for on in ("ray", "ray:127.0.0.1:6379"):
+        said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", on)
+        assert "pip install 'monmdp[ray]'" in said
+    assert not (tmp_path / "r").exists()
+
+
+@with_ray
+def test_an_address_where_nobody_answers(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]  # bound and not listening: nobody else gets it, nobody answers
+        command = ("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:127.0.0.1:{port}")
+        code, out, err = end(start(*command))
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert f"No Ray cluster answers at 127.0.0.1:{port}" in err
+    assert not (tmp_path / "r").exists()
+
+
+@with_ray
+@pytest.mark.slow
+def test_an_address_where_somebody_else_answers(tmp_path):
+    """A web server, say. Ray itself would knock for minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        process = start("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:{address}")
+        code, _, err = end(process, deadline=60)
+    assert code == 2
+    assert address in err
+    assert "Traceback" not in err
+
+
+@with_ray
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("address", ["localhost", ":6379", "localhost:", "localhost:port"])
+def test_addresses_that_are_none(address):
+    with pytest.raises(monmdp.MonMDPError, match="host:port"):
+        RayCluster(address)
+
+
+@with_ray
+def test_a_cluster_serves_more_than_one_sweep(tmp_path):
+    """In a notebook: nothing to do, a sweep, and another one."""
+    script = """
+import sys, monmdp
+from monmdp.experiments.cluster import RayCluster
+for seeds in (1, 1, 2, 3):
+    sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
+    print(monmdp.run_sweep([sweep], sys.argv[1], cluster=RayCluster()).done)
+"""
+    code, out, err = end(start(str(tmp_path), script=script))
+    assert code == 0, err[-2000:]
+    assert out.split() == ["1", "0", "1", "1"]

@@ -1,0 +1,142 @@
+"""The store: what stands in the files is what `train` returns, and every file says what it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+import shutil
+import threading
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sweeping import SINGLE, TINY, finished, runs_on_disk
+
+import monmdp
+from monmdp.experiments.cells import Cell
+from monmdp.experiments.store import write_aside
+
+COLUMNS = {
+    "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
+               "explored"],
+    "tables": ["environment", "monitor", "agent", "cell", "seed", "optimal_return", "final_return", "solved",
+               "visit_counts", "q", "reward_model"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    monmdp.run_sweep([TINY], folder)
+    return folder
+
+
+@pytest.mark.parametrize("agent", ["Naive", "Directed"])
+def test_rows_are_what_training_returns(folder, agent):
+    """Value for value, NaN included: β of Naive, Q of states that cannot be reached."""
+    curves = monmdp.train(monmdp.make("Loop", "Ask"), agent, 3, steps=300, points=10)
+    rows = monmdp.load(folder).to_pandas()
+    tables = monmdp.load(folder, kind="tables").to_pandas()
+    for i, seed in enumerate(curves.seeds):
+        where = f"environment == 'Loop' and monitor == 'Ask' and agent == {agent!r} and seed == {seed}"
+        run = rows.query(where)
+        assert list(run["step"]) == list(curves.steps) == [*range(0, 300, 30), 300]
+        for column, values in {
+            "return": curves.returns, "observed": curves.observed, "visited": curves.visited, "beta": curves.beta,
+            "explored": curves.explored,
+        }.items():  # fmt: skip
+            assert np.array_equal(run[column], values[i], equal_nan=True), column
+        (final,) = tables.query(where).to_dict("records")
+        assert final["optimal_return"] == curves.optimal_return
+        assert final["final_return"] == curves.returns[i, -1]
+        assert final["solved"] == curves.solved[i]
+        assert np.array_equal(final["visit_counts"], curves.visit_counts[i].ravel())
+        assert np.array_equal(final["q"], curves.q[i].ravel(), equal_nan=True)
+        assert np.array_equal(final["reward_model"], curves.reward_model[i])
+
+
+@pytest.mark.parametrize("kind", ["curves", "tables"])
+def test_columns_are_those_of_the_documentation(folder, kind):
+    table = monmdp.load(folder, kind=kind)
+    assert table.column_names == COLUMNS[kind]
+    assert len(table) == 24 * (11 if kind == "curves" else 1)
+    assert all(column in monmdp.load.__doc__ for column in COLUMNS["curves"])
+
+
+def test_some_columns(folder):
+    table = monmdp.load(folder, columns=["step", "return"])
+    assert sorted(table.column_names) == ["return", "step"]
+    with pytest.raises(monmdp.MonMDPError, match="retrun"):
+        monmdp.load(folder, columns=["retrun"])
+
+
+def test_a_file_says_what_it_is(folder):
+    """Settings, version, digest and seeds, readable with nothing but a Parquet reader."""
+    for kind in ("curves", "tables"):
+        (path,) = (folder / kind / "Walk" / "Ask" / "Directed").glob("*.parquet")
+        told = json.loads(pq.read_schema(path).metadata[b"monmdp"])
+        assert told["monmdp"] == monmdp.__version__
+        assert told["seeds"] == [0, 1, 2]
+        assert told["kind"] == kind
+        assert told["settings"] == Cell("Walk", "Ask", "Directed", steps=300, points=10).settings
+        assert told["settings"]["problem"] == monmdp.make("Walk", "Ask").digest
+        assert told["settings"]["agent_options"]["initial_q"] == -10.0
+        assert pq.ParquetFile(path).metadata.row_group(0).column(6).compression == "ZSTD"
+
+
+def test_a_run_in_two_files_counts_once(tmp_path):
+    for seeds in ([0, 1], [1, 2]):
+        monmdp.run_sweep([dataclasses.replace(SINGLE, seeds=seeds)], tmp_path / str(seeds))
+    shutil.copytree(tmp_path / "[0, 1]", tmp_path / "both")
+    shutil.copytree(tmp_path / "[1, 2]", tmp_path / "both", dirs_exist_ok=True)
+    assert len(finished(tmp_path / "both")) == 2
+    for columns in (None, ["return"]):
+        assert len(monmdp.load(tmp_path / "both", columns=columns)) == 3 * 11
+    assert sorted(monmdp.load(tmp_path / "both", kind="tables").column("seed").to_pylist()) == [0, 1, 2]
+
+
+class Bomb:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, sign: str) -> None:
+        self.sign = sign
+
+    def __reduce__(self):
+        return open, (self.sign, "w")
+
+
+def test_reading_executes_nothing(tmp_path):
+    monmdp.run_sweep([SINGLE], tmp_path / "r")
+    sign = tmp_path / "executed"
+    home = finished(tmp_path / "r")[0].parent
+    for name in ("a.pkl", "b.pickle", "c.npy", "d.parquet"):
+        (home / name).write_bytes(pickle.dumps(Bomb(str(sign))))
+    for name in ("__init__.py", "conftest.py", "sitecustomize.py"):
+        (home / name).write_text(f"open({str(sign)!r}, 'w')")
+    with pytest.warns(UserWarning, match=r"d\.parquet"):
+        assert len(monmdp.load(tmp_path / "r")) == 3 * 11
+    report = monmdp.run_sweep([SINGLE], tmp_path / "r")
+    assert (report.runs, len(report.damaged)) == (0, 1)
+    assert runs_on_disk(tmp_path / "r") == 3
+    assert not sign.exists()
+
+
+def test_two_writers_of_one_file_do_not_meet(tmp_path):
+    """Processes of two containers may have the same number; here two threads of one process stand for them."""
+    wrong: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for _ in range(100):
+                write_aside(tmp_path / "file", b"x" * 5000)
+        except OSError as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -1,0 +1,93 @@
+"""Short answers from a folder, against the same worked out from its rows."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import statistics
+
+import pytest
+from sweeping import said
+
+import monmdp
+from monmdp.experiments.plan import wanted
+from monmdp.experiments.summary import fraction_solved
+
+#: Some seeds solve it and some do not; two files a cell.
+SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=30, steps=220, points=8)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    monmdp.run_sweep([SWEEP], folder)
+    return folder
+
+
+def rows(folder) -> dict[str, dict[int, list[float]]]:
+    """Cell → step → returns of its seeds."""
+    found: dict[str, dict[int, list[float]]] = {}
+    for row in monmdp.load(folder).to_pylist():
+        found.setdefault(row["cell"], {}).setdefault(row["step"], []).append(row["return"])
+    return found
+
+
+def by_hand(folder) -> dict[str, tuple[int, int]]:
+    """A seed is solved when its last return is no more than 1e-6 below the optimum."""
+    finals = {identity: steps[220] for identity, steps in rows(folder).items()}
+    best = {cell.identity: monmdp.solve(cell.problem).optimal_return for cell, _ in wanted([SWEEP])}
+    return {key: (sum(value >= best[key] - 1e-6 for value in finals[key]), len(finals[key])) for key in best}
+
+
+def test_fraction_of_seeds_solved(folder):
+    expected = by_hand(folder)
+    assert fraction_solved(folder, set(expected)) == expected
+    assert len({solved for solved, _ in expected.values()}) > 2, "the sweep must tell cells apart"
+    one = next(iter(expected))
+    assert fraction_solved(folder, {one, "unknown"}) == {one: expected[one]}
+
+
+def test_the_command_ends_with_the_same_numbers(folder, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    words = ("--envs", "Walk", "--monitors", "Full,Ask", "--agents", "Naive,Directed", "--seeds", "30")
+    out = said(capsys, "reproduce", *words, "--steps", "220", "--points", "8", "--out", str(folder))
+    told = {tuple(line.split()[:3]): line.split()[3:] for line in out.splitlines() if line.strip().startswith("Walk")}
+    expected = by_hand(folder)
+    for monitor in ("Full", "Ask"):
+        cells = {cell.settings["agent"]: cell.identity for cell, _ in wanted([SWEEP]) if monitor in cell.problem.name}
+        shares = [expected[cells[agent]][0] / 30 for agent in ("Naive", "Directed")]
+        assert told["Walk", "+", monitor] == [f"{share:.0%}" for share in shares]
+    assert str(folder) in out.replace("\n", "")
+
+
+def test_mean_curves(folder):
+    found = monmdp.mean_curves(folder)
+    expected = rows(folder)
+    assert found.keys() == expected.keys()
+    for identity, curve in found.items():
+        assert list(curve["steps"]) == sorted(expected[identity]) == [k * 220 // 8 for k in range(9)]
+        for place, step in enumerate(curve["steps"]):
+            returns = expected[identity][step]
+            assert len(returns) == 30
+            assert curve["mean"][place] == pytest.approx(statistics.fmean(returns), abs=1e-12)
+            error = statistics.stdev(returns) / math.sqrt(30)
+            assert curve["standard_error"][place] == pytest.approx(error, abs=1e-12)
+
+
+def test_a_single_seed_has_a_mean_and_no_error(tmp_path):
+    monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], 1, steps=100, points=4)], tmp_path)
+    (curve,) = monmdp.mean_curves(tmp_path).values()
+    curves = monmdp.train(monmdp.make("Walk", "Full"), "Naive", 1, steps=100, points=4)
+    assert list(curve["mean"]) == list(curves.returns[0])
+    assert all(math.isnan(value) for value in curve["standard_error"])
+
+
+def test_a_run_in_two_files_counts_once(folder, tmp_path):
+    """As after two sweeps that did overlapping seeds at once."""
+    monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], [0, 7], steps=220, points=8)], tmp_path)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    assert len(list(tmp_path.rglob("*.parquet"))) > len(list(folder.rglob("*.parquet")))
+    expected = by_hand(folder)
+    assert fraction_solved(tmp_path, set(expected)) == expected
+    for identity, curve in monmdp.mean_curves(tmp_path).items():
+        assert curve["mean"] == pytest.approx(monmdp.mean_curves(folder)[identity]["mean"], abs=1e-12)
