@@ -76,6 +76,24 @@ def test_a_trap_is_infinitely_wide():
     assert monmdp.diameter(monmdp.make("RiverSwim(step_limit=None)", "Switch")) == np.inf
 
 
+def test_giving_up_may_be_faster_than_the_surest_way():
+    """A swamp lets through to the goal once in 20 steps, a leap succeeds with 0.3 and else ends the episode.
+
+    The swamp is surer within 40 steps, but leaping again and again takes 1 / 0.3 steps, and from inside the swamp the
+    best is to end the episode first: one step more, and farther than any other two states are."""
+
+    def rule(state, action):
+        if state == "bank" and action == "LEAP":
+            return [Step("goal", probability=0.3), Step("bank", probability=0.7, terminated=True)]
+        if state == "swamp" and action == "WADE":
+            return [Step("goal", probability=0.05), Step("swamp", probability=0.95)]
+        return [Step("swamp")] if state == "bank" else [Step("bank", terminated=True)]
+
+    for limit in (40, None):
+        river = Rule(states=("bank", "swamp", "goal"), actions=("LEAP", "WADE"), rule=rule, step_limit=limit)
+        assert monmdp.diameter(monmdp.make(river)) == pytest.approx(1 + 1 / 0.3)
+
+
 def test_a_very_unlikely_state_is_still_finitely_far():
     """From the coin through 14 cells of quicksand in 16 steps: thirteen exits at 0.1, at most one failure between."""
     problem = monmdp.make(Grid(["C" + "~" * 14], step_limit=16))

@@ -9,7 +9,7 @@ import pytest
 from sweeping import assert_same, complaint, damage, file_bytes, finished, said
 
 import monmdp
-from monmdp.experiments import compaction
+from monmdp.experiments import store
 from monmdp.experiments.compaction import compact
 from monmdp.experiments.store import Store
 
@@ -73,6 +73,19 @@ def test_interrupted_before_the_parts_are_removed(many, folder, capsys):
     assert_same(folder, many)
 
 
+@pytest.mark.parametrize("kind", ["curves", "tables"])
+def test_interrupted_between_curves_and_tables(many, folder, kind, capsys):
+    """One kind is merged and the other is not yet: nothing is lost, and nothing is trained again."""
+    compact(Store(folder))
+    shutil.rmtree(folder / kind)
+    shutil.copytree(many / kind, folder / kind)
+    assert_same(folder, many)
+    assert "Nothing to do: all 120 runs" in said(capsys, *WORDS, str(folder))
+    said(capsys, "results", str(folder), "--compact")
+    assert len(list(folder.rglob("*.parquet"))) == 4
+    assert_same(folder, many)
+
+
 def test_killed_while_writing_the_merged_file(many, folder, monkeypatch):
     """Nothing is removed before the merged file is there."""
 
@@ -80,7 +93,7 @@ def test_killed_while_writing_the_merged_file(many, folder, monkeypatch):
         raise KeyboardInterrupt
 
     before = file_bytes(folder)
-    monkeypatch.setattr(compaction, "write_aside", power_cut)
+    monkeypatch.setattr(store, "write_aside", power_cut)
     with pytest.raises(KeyboardInterrupt):
         compact(Store(folder))
     assert file_bytes(folder) == before

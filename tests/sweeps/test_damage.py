@@ -45,22 +45,40 @@ def folder(undisturbed, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["curves", "tables"])
+@pytest.fixture(params=["curves", "tables"])
+def victim(folder, request):
+    """One of the files."""
+    return sorted((folder / request.param).rglob("*.parquet"))[2]
+
+
+def set_aside(folder) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((folder / "damaged").rglob("*")) if path.is_file()]
+
+
 @pytest.mark.parametrize("accident", ACCIDENTS)
-def test_a_damaged_file_is_named_kept_and_done_again(undisturbed, folder, kind, accident, capsys):
-    victim = sorted((folder / kind).rglob("*.parquet"))[2]
+def test_a_damaged_file_is_named_kept_and_done_again(undisturbed, folder, victim, accident, capsys):
     victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
     broken = victim.read_bytes()
-    assert victim.name in complaint_of_verify(capsys, folder)
     out = said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert victim.name in out
     assert "3 runs in" in out
     assert damage(folder) == []
     assert_same(folder, undisturbed)
-    assert broken in [path.read_bytes() for path in folder.rglob("*damaged*") if path.is_file()]
+    assert set_aside(folder) == [broken]
 
 
-def complaint_of_verify(capsys, folder) -> str:
+@pytest.mark.parametrize("accident", ACCIDENTS)
+def test_verify_finds_it_and_reproduce_does_it_again(undisturbed, folder, victim, accident, capsys):
+    victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
+    broken = victim.read_bytes()
+    assert victim.name in found_by_verify(capsys, folder)
+    said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+    assert damage(folder) == []
+    assert_same(folder, undisturbed)
+    assert set_aside(folder) == [broken]
+
+
+def found_by_verify(capsys, folder) -> str:
     """What `results --verify` prints of the damage."""
     assert main(["results", str(folder), "--verify"]) == 2
     printed = capsys.readouterr()
@@ -84,7 +102,7 @@ def test_many_damaged_files_at_once(undisturbed, folder, capsys):
             path.write_bytes(accident(path.read_bytes()))
         said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
         assert_same(folder, undisturbed)
-    assert len([path for path in folder.rglob("*damaged*") if path.is_file()]) == 2 * len(ACCIDENTS)
+    assert len(set_aside(folder)) == 2 * len(ACCIDENTS)
 
 
 def test_a_flipped_byte_of_data_is_found_and_done_again(undisturbed, folder, capsys):
@@ -96,7 +114,7 @@ def test_a_flipped_byte_of_data_is_found_and_done_again(undisturbed, folder, cap
     victim.write_bytes(content)
     with pytest.warns(UserWarning, match=victim.name):
         assert len(monmdp.load(folder)) == 21 * 11
-    assert victim.name in complaint_of_verify(capsys, folder)
+    assert victim.name in found_by_verify(capsys, folder)
     said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert damage(folder) == []
     assert_same(folder, undisturbed)

@@ -23,7 +23,7 @@ CRASH = """
 import os, sys, monmdp
 from pathlib import Path
 folder, what, moment = sys.argv[1], sys.argv[2], int(sys.argv[3])
-owner, name = {"write": (os, "fsync"), "rename": (Path, "replace"), "renamed": (os, "open")}[what]
+owner, name = {"write": (os, "fsync"), "rename": (os, "replace"), "renamed": (os, "open")}[what]
 original, calls = getattr(owner, name), []
 def fatal(*words, **options):
     if what != "renamed" or Path(str(words[0])).is_relative_to(folder):

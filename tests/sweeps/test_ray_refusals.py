@@ -58,15 +58,15 @@ def test_addresses_that_are_none(address):
 
 
 @with_ray
-def test_a_cluster_serves_more_than_one_sweep(tmp_path):
-    """In a notebook: nothing to do, a sweep, and another one."""
+def test_one_sweep_after_the_other(tmp_path):
+    """In a notebook: a sweep, the same again with nothing to do, and another one."""
     script = """
 import sys, monmdp
 from monmdp.experiments.cluster import RayCluster
-for seeds in (1, 1, 2, 3):
+for seeds in (1, 1, 2):
     sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
     print(monmdp.run_sweep([sweep], sys.argv[1], cluster=RayCluster()).done)
 """
     code, out, err = end(start(str(tmp_path), script=script))
     assert code == 0, err[-2000:]
-    assert out.split() == ["1", "0", "1", "1"]
+    assert out.split() == ["1", "0", "1"]

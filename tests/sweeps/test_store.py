@@ -78,7 +78,6 @@ def test_a_file_says_what_it_is(folder):
         told = json.loads(pq.read_schema(path).metadata[b"monmdp"])
         assert told["monmdp"] == monmdp.__version__
         assert told["seeds"] == [0, 1, 2]
-        assert told["kind"] == kind
         assert told["settings"] == Cell("Walk", "Ask", "Directed", steps=300, points=10).settings
         assert told["settings"]["problem"] == monmdp.make("Walk", "Ask").digest
         assert told["settings"]["agent_options"]["initial_q"] == -10.0

@@ -51,7 +51,7 @@ class Bench:
             return
         table = Table(title=machine(), title_justify="left", box=None, padding=(0, 1))
         for column in HEADER:
-            table.add_column(column, justify="left" if column in ("problem", "agent") else "right")
+            table.add_column(column, justify="left" if column in HEADER[:2] else "right", no_wrap=column == "problem")
         for row in measured:
             table.add_row(*_cells(row))
         console.print(table)

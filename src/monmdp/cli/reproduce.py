@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -68,7 +69,7 @@ class Reproduce:
             split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.points,
         )  # fmt: skip
         if self.dry_run:
-            _, report, left = plan_sweep(sweeps, self.out, shard, create=False)
+            report, left = plan_sweep(sweeps, self.out, shard)
             _print_plan(console, report, left, self.threads)
             return
         cluster = _cluster(self.on)
@@ -79,21 +80,23 @@ class Reproduce:
             )
         except KeyboardInterrupt:
             watch.close()
-            console.print(f"Stopped; what was finished is in {self.out}. The same command goes on from there.")
+            told = f"Stopped; what was finished is in {self.out}. The same command goes on from there."
+            console.print(told, soft_wrap=True, markup=False)
             raise
         finally:
             watch.close()
         for line in report.damaged:
-            console.print(f"[yellow]{line}[/]", soft_wrap=True)
+            console.print(line, style="yellow", soft_wrap=True, markup=False)
         if report.runs == 0:
-            console.print(f"Nothing to do: all {report.skipped} runs are in {report.folder}.")
+            console.print(f"Nothing to do: all {report.skipped} runs are in {report.folder}.", markup=False)
         else:
             kept = f", {report.skipped} were there already" if report.skipped else ""
-            console.print(f"{report.done} runs in {report.seconds:.1f} s{kept}; results are in {report.folder}.")
+            told = f"{report.done} runs in {report.seconds:.1f} s{kept}; results are in {report.folder}."
+            console.print(told, soft_wrap=True, markup=False)
         _print_summary(console, report)
         if report.failures:
             for line in report.failures[:20]:
-                console.print(f"[red]failed:[/] {line}", soft_wrap=True)
+                console.print(f"failed: {line}", style="red", soft_wrap=True, markup=False)
             raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
 
 
@@ -170,7 +173,7 @@ def _print_plan(console: Console, report: Report, left: list[Batch], threads: in
         "steps to do": f"{report.steps:,}",
         "memory": f"about {readable(memory)} at most",
         "time": f"about {max(seconds, longest):,.0f} s on {cores} cores",
-        "folder": str(report.folder),
+        "folder": escape(str(report.folder)),
     }
     table = Table(title="[bold]what would be done[/]", title_justify="left", show_header=False)
     for name, value in rows.items():

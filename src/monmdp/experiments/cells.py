@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from monmdp import check
 from monmdp.agents.base import Agent
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
@@ -39,6 +40,7 @@ class Cell:
     @cached_property
     def problem(self) -> MonMDP:
         """The joined problem; cells of the same names share it."""
+        check.discount(self.discount, 0.0, "The discount")
         if isinstance(self.environment, str) and isinstance(self.monitor, str):
             return _named(self.environment, self.monitor, self.discount)
         return make(self.environment, self.monitor, discount=self.discount)
@@ -73,7 +75,7 @@ class Cell:
             "steps": self.job.steps,
             "points": len(self.job.point_steps) - 1,
             "evaluation": self.evaluation,
-            "discount": self.discount,
+            "discount": _plain(self.discount),
             "problem": self.problem.digest,
         }
 
@@ -93,7 +95,7 @@ def _named(environment: str, monitor: str, discount: float) -> MonMDP:
 
 def _plain(value: Any) -> Any:
     """An option as JSON takes it."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]

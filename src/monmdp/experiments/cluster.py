@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from monmdp.engine.memory import readable
 from monmdp.errors import MonMDPError
 from monmdp.experiments.plan import Batch
 from monmdp.experiments.runner import Control, Outcome, Report, Watcher, keep, run_batch
@@ -33,15 +34,28 @@ class RayCluster:
             raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
         if address is not None:
             _check_reachable(address)
-        self._ray = ray
+        self._ray, self._address = ray, address
+
+    def _connect(self, left: list[Batch]) -> None:
+        """Join the cluster, and see that every batch fits somewhere."""
+        ray: Any = self._ray
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
             first = str(error).splitlines()[0]
-            raise MonMDPError(f"The Ray cluster at {address or 'this machine'} cannot be used: {first}") from None
+            raise MonMDPError(f"The Ray cluster at {self._address or 'this machine'} cannot be used: {first}") from None
+        room = max((node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0)
+        largest = max(left, key=lambda batch: batch.memory)
+        if largest.memory > room:
+            ray.shutdown()
+            raise MonMDPError(
+                f"{largest.cell} needs {readable(largest.memory)} of memory, and no node of the Ray cluster has more "
+                f"than {readable(room)}."
+            )
 
     def run(self, store: Store, report: Report, left: list[Batch], watcher: Watcher | None) -> None:
         """Longest batches first; a few more are in flight than there are cores, so that none waits."""
+        self._connect(left)
         ray: Any = self._ray
         remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
         waiting = list(left)

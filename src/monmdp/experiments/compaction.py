@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from pathlib import Path
 
-from monmdp.experiments.store import KINDS, Entry, Store, parquet_bytes, read_entry, read_table, write_aside
+from monmdp.experiments.plan import batch_name
+from monmdp.experiments.store import KINDS, DamagedFileError, Entry, Store, read_table, write_parquet
 
 
 def compact(store: Store) -> tuple[int, int]:
@@ -20,8 +19,11 @@ def compact(store: Store) -> tuple[int, int]:
         groups: dict[str, list[Entry]] = defaultdict(list)
         for path in store.files(kind):
             before += 1
-            entry = read_entry(path)
-            groups[entry.identity].append(entry)
+            try:
+                entry, _ = read_table(path)
+                groups[entry.identity].append(entry)
+            except DamagedFileError:
+                after += 1
         for entries in groups.values():
             after += 1
             if len(entries) > 1:
@@ -29,22 +31,19 @@ def compact(store: Store) -> tuple[int, int]:
     return before, after
 
 
-def _merge(entries: list[Entry], kind: str) -> Path:
+def _merge(entries: list[Entry], kind: str) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     first = entries[0]
-    rows = pa.concat_tables([read_table(entry.path) for entry in entries]).unify_dictionaries().combine_chunks()
+    rows = pa.concat_tables([read_table(entry.path)[1] for entry in entries]).unify_dictionaries().combine_chunks()
     parts, seeds = [], sorted({seed for entry in entries for seed in entry.seeds})
     for seed in seeds:
         mine = rows.filter(pc.equal(rows.column("seed"), seed))
         once = len(mine) // sum(seed in entry.seeds for entry in entries)
         parts.append(mine.slice(0, once))
-    merged = pa.concat_tables(parts)
-    tag = hashlib.sha256(repr(tuple(seeds)).encode()).hexdigest()[:8]
-    path = first.path.with_name(f"{first.identity}-{tag}.parquet")
-    write_aside(path, parquet_bytes(merged, first.identity, first.settings, seeds, kind))
+    name = batch_name(first.identity, tuple(seeds))
+    path = write_parquet(first.path.parent, name, pa.concat_tables(parts), kind, first.identity, first.settings, seeds)
     for entry in entries:
         if entry.path != path:
             entry.path.unlink()
-    return path

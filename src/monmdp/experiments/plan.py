@@ -27,9 +27,7 @@ class Batch:
 
     @property
     def name(self) -> str:
-        """The same for the same seeds of the same cell, wherever it runs."""
-        seeds = hashlib.sha256(repr(self.seeds).encode()).hexdigest()[:8]
-        return f"{self.cell.identity}-{seeds}"
+        return batch_name(self.cell.identity, self.seeds)
 
     @property
     def steps(self) -> int:
@@ -48,6 +46,11 @@ class Batch:
         """About how many bytes a running seed and the results of the batch take."""
         job = self.cell.job
         return job.agent.memory_bytes(job.world, job.steps) + 48 * len(self.seeds) * len(job.point_steps)
+
+
+def batch_name(identity: str, seeds: tuple[int, ...]) -> str:
+    """The same for the same seeds of the same cell, wherever it runs."""
+    return f"{identity}-{hashlib.sha256(repr(seeds).encode()).hexdigest()[:8]}"
 
 
 def wanted(sweeps: Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp import check
 from monmdp.curves import Curves
 from monmdp.engine.loop import new_record
 from monmdp.engine.memory import SHARE, available_bytes, readable
 from monmdp.errors import MonMDPError
 from monmdp.experiments.cells import Cell
 from monmdp.experiments.plan import Batch, batches, wanted
-from monmdp.experiments.store import DamagedFileError, Store, is_disk_full
+from monmdp.experiments.store import DamagedFileError, Store, is_disk_full, is_results_folder
 from monmdp.experiments.sweep import Sweep
 from monmdp.training import Finished, n_cores
 
@@ -90,37 +91,35 @@ def run_batch(batch: Batch, control: Control) -> Outcome:
 Trainer = Callable[[Batch, Control], Outcome]
 
 
-def find_done(store: Store, report: Report) -> dict[str, set[int]]:
-    """Seeds that are there already, by cell; files that cannot be trusted are moved out of the way and named."""
+def find_done(store: Store, report: Report, set_aside: bool) -> dict[str, set[int]]:
+    """Seeds that are there already, by cell; files that cannot be trusted are named and moved out of the way."""
     done: dict[str, set[int]] = {}
     for entry in store.entries():
-        if isinstance(entry, DamagedFileError):
-            aside = store.set_aside(entry.path)
-            report.damaged.append(f"{entry} It is now {aside.name}, and what it held is done again.")
-        else:
+        if not isinstance(entry, DamagedFileError):
             done.setdefault(entry.identity, set()).update(entry.seeds)
+        elif set_aside:
+            aside = store.set_aside(entry.path)
+            report.damaged.append(f"{entry} It is now {aside}, and what it held is done again.")
     return done
 
 
 def plan_sweep(
-    sweeps: Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1), create: bool = True
-) -> tuple[Store | None, Report, list[Batch]]:
-    """Resolve everything before any work is done: the store, what is wanted, and what is left."""
-    wishes = wanted(sweeps)
-    if create or Path(folder).is_dir():
-        store = Store(folder, create=create)
-        report = Report(store.folder, wishes)
-        done = find_done(store, report) if create else {
-            entry.identity: set(entry.seeds) for entry in store.entries() if not isinstance(entry, DamagedFileError)
-        }  # fmt: skip
-    else:
-        store, report, done = None, Report(Path(folder), wishes), {}
-    everything = batches(wishes, {}, shard)
-    left = batches(wishes, done, shard)
+    sweeps: Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1)
+) -> tuple[Report, list[Batch]]:
+    """What would be done, with nothing written or moved."""
+    report = Report(Path(folder), wanted(sweeps))
+    done = find_done(Store(folder), report, set_aside=False) if is_results_folder(folder) else {}
+    return report, _left(report, done, shard)
+
+
+def _left(report: Report, done: dict[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
+    """The batches that are left, counted in the report."""
+    left = batches(report.wishes, done, shard)
     report.runs = sum(len(batch.seeds) for batch in left)
     report.steps = sum(batch.steps for batch in left)
+    everything = batches(report.wishes, {}, shard)
     report.skipped = sum(len(batch.seeds) for batch in everything) - report.runs
-    return store, report, left
+    return left
 
 
 def run_sweep(
@@ -137,14 +136,21 @@ def run_sweep(
 
     An interrupt stops within a second; finished seeds are saved. train: how a batch is trained here.
     """
-    store, report, left = plan_sweep(sweeps, folder, shard)
-    assert store is not None
+    wishes = wanted(sweeps)  # before anything is written: a sweep that cannot be resolved leaves no trace
+    store = Store(folder, create=True)
+    report = Report(store.folder, wishes)
+    left = _left(report, find_done(store, report, set_aside=True), shard)
     started = time.perf_counter()
-    if left:
-        if cluster is None:
+    try:
+        if left and cluster is None:
             _run_here(store, report, left, threads, watcher, train)
-        else:
+        elif left:
             cluster.run(store, report, left, watcher)
+    except OSError as error:
+        if is_disk_full(error):
+            told = f"The disk of {store.folder} is full; {report.done} runs are saved. Make room and start again."
+            raise MonMDPError(told) from None
+        raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
     report.seconds = time.perf_counter() - started
     return report
 
@@ -173,7 +179,8 @@ def _run_here(
         raise MonMDPError(
             f"{too_big[0].cell} needs {readable(too_big[0].memory)} of memory, and {readable(room)} can be used."
         )
-    slots, waiting = threads or n_cores(), list(left)
+    slots = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
+    waiting = list(left)
     running: dict[Future[None], Batch] = {}
 
     def work(batch: Batch) -> None:
@@ -193,13 +200,7 @@ def _run_here(
                     future.result()
                 if watcher is not None:
                     watcher(report, control.done())
-        except BaseException as error:
+        except BaseException:
             control.stop[0] = 1
             wait(running)
-            if is_disk_full(error):
-                raise MonMDPError(
-                    f"The disk of {store.folder} is full; {report.done} runs are saved. Make room and start again."
-                ) from None
-            if isinstance(error, OSError):
-                raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
             raise

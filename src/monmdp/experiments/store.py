@@ -4,23 +4,26 @@
     results/curves/Empty/Ask/Directed/<name>.parquet    one row per run and point
     results/tables/Empty/Ask/Directed/<name>.parquet    one row per run: N, Q, R̂, final and optimal return
 
-A batch's tables are written first and its curves last, so a curves file means that the batch is complete.
+A name is cell, seeds and a fingerprint of the file's bytes, so that any damage shows. A batch's tables are
+written first and its curves last; a batch counts when both are there.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
+import uuid
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monmdp.curves import SOLVED_WITHIN, Curves
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +36,7 @@ _MARK = b"monmdp"
 #: Encodings that suit counters and measurements; everything else repeats itself and gets a dictionary.
 _COUNTERS = ("seed", "step", "observed", "visited")
 _MEASURES = ("beta", "explored")
+_LISTS = ("visit_counts", "q", "reward_model")
 
 
 class DamagedFileError(MonMDPError):
@@ -51,6 +55,11 @@ class Entry:
     identity: str
     settings: dict[str, Any]
     seeds: tuple[int, ...]
+
+
+def is_results_folder(folder: Path | str) -> bool:
+    """Whether a folder has been used for results."""
+    return (Path(folder) / "monmdp.json").exists()
 
 
 class Store:
@@ -88,80 +97,100 @@ class Store:
                 "choose another folder."
             )
 
-    def path(self, kind: str, batch: Batch) -> Path:
-        """Where the curves or tables of a batch belong."""
-        settings = batch.cell.settings
-        parts = [_folder_name(settings[key]) for key in ("environment", "monitor", "agent")]
-        return self.folder / kind / Path(*parts) / f"{batch.name}.parquet"
+    def place(self, kind: str, batch: Batch) -> Path:
+        """The folder in which the curves or tables of a batch belong."""
+        parts = [_folder_name(batch.cell.settings[key]) for key in ("environment", "monitor", "agent")]
+        return self.folder / kind / Path(*parts)
 
     def files(self, kind: str = "curves") -> Iterator[Path]:
         """All files of a kind, in a stable order."""
         yield from sorted((self.folder / kind).rglob("*.parquet"))
 
     def entries(self) -> Iterator[Entry | DamagedFileError]:
-        """Every curves file by what its footer says; damaged and foreign ones as errors."""
-        for path in self.files():
+        """Every curves file by what it says, with those of its seeds that have their tables too.
+
+        Files that are damaged or foreign come as errors.
+        """
+        with_tables: dict[str, set[int]] = {}
+        for path in self.files("tables"):
             try:
-                yield read_entry(path)
+                entry = read_entry(path)
+                with_tables.setdefault(entry.identity, set()).update(entry.seeds)
+            except DamagedFileError as damage:
+                yield damage
+        for path in self.files("curves"):
+            try:
+                entry = read_entry(path)
+                complete = [seed for seed in entry.seeds if seed in with_tables.get(entry.identity, ())]
+                yield replace(entry, seeds=tuple(complete))
             except DamagedFileError as damage:
                 yield damage
 
     def save(self, batch: Batch, curves: Curves) -> None:
         """Write a finished batch: both files whole, or neither counts."""
-        settings, seeds = batch.cell.settings, list(batch.seeds)
         for kind, table in (("tables", _tables(batch, curves)), ("curves", _curves(batch, curves))):
-            write_aside(self.path(kind, batch), parquet_bytes(table, batch.cell.identity, settings, seeds, kind))
+            write_parquet(
+                self.place(kind, batch), batch.name, table, kind, batch.cell.identity, batch.cell.settings, batch.seeds
+            )
 
     def set_aside(self, path: Path) -> Path:
-        """Move a damaged file out of the way, without deleting it."""
-        for number in range(1, 10_000):
-            aside = path.with_name(f"{path.name}.damaged-{number}")
-            if not aside.exists():
-                path.rename(aside)
-                return aside
-        raise MonMDPError(f"{path} is damaged and cannot be moved out of the way.")
+        """Move a damaged file out of the way of all readers, without deleting it."""
+        place = self.folder / "damaged" / path.relative_to(self.folder).parent
+        place.mkdir(parents=True, exist_ok=True)
+        number = 1
+        while (place / f"{path.name}.{number}").exists():
+            number += 1
+        return path.rename(place / f"{path.name}.{number}")
 
 
 def read_entry(path: Path) -> Entry:
-    """The footer of a curves file, checked."""
+    """What a file says of itself; its bytes are those that its name promises."""
+    return _opened(path)[0]
+
+
+def read_table(path: Path, columns: list[str] | None = None) -> tuple[Entry, pa.Table]:
+    """What a file says of itself, and its rows."""
+    import pyarrow as pa
+
+    entry, file = _opened(path)
+    for column in columns or ():
+        if column not in file.schema_arrow.names:
+            raise MonMDPError(f"Results have no column {column!r}. {nearest(column, file.schema_arrow.names)}")
+    try:
+        return entry, file.read(columns=columns, use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedFileError(path, f"is damaged: {_first_line(error)}") from None
+
+
+def _opened(path: Path) -> tuple[Entry, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(path, f"is damaged: {_first_line(error)}") from None
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedFileError(path, f"cannot be read: {error.strerror}") from None
+    if not path.stem.endswith(f"-{_fingerprint(content)}"):
+        raise DamagedFileError(path, "is damaged or was not written by monmdp: its bytes do not fit its name")
     try:
-        described = json.loads(metadata[_MARK])
-        return Entry(path, described["identity"], described["settings"], tuple(described["seeds"]))
-    except (KeyError, ValueError, TypeError):
+        file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
+        described = json.loads(file.schema_arrow.metadata[_MARK])
+        return Entry(path, described["identity"], described["settings"], tuple(described["seeds"])), file
+    except (KeyError, ValueError, TypeError, pa.ArrowException):
         raise DamagedFileError(path, "was not written by monmdp") from None
 
 
-def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of a file, with the checksums of its pages verified."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read(columns=columns)
-    except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(path, f"is damaged: {_first_line(error)}") from None
-
-
-def verify(store: Store) -> Iterator[tuple[Path, str | None]]:
+def verify(store: Store) -> Iterator[tuple[Path, DamagedFileError | None]]:
     """Read every file whole; yields its path, and what is wrong with it or None."""
     for kind in KINDS:
         for path in store.files(kind):
             try:
-                entry = read_entry(path)
-                rows = read_table(path)
-                seeds = set(rows.column("seed").to_pylist())
-                wrong = None if seeds == set(entry.seeds) else f"{path} does not hold the seeds it claims."
+                entry, rows = read_table(path)
+                if set(rows.column("seed").to_pylist()) != set(entry.seeds):
+                    raise DamagedFileError(path, "does not hold the seeds it claims")
+                yield path, None
             except DamagedFileError as damage:
-                wrong = str(damage)
-            yield path, wrong
+                yield path, damage
 
 
 def load(folder: Path | str, columns: list[str] | None = None, kind: str = "curves") -> pa.Table:
@@ -174,20 +203,21 @@ def load(folder: Path | str, columns: list[str] | None = None, kind: str = "curv
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if kind not in KINDS:
+        raise MonMDPError(f"Results are {' or '.join(KINDS)}, not {kind!r}.")
     store = Store(folder)
     parts: list[pa.Table] = []
     known: set[tuple[str, int]] = set()
     for path in store.files(kind):
         try:
-            entry = read_entry(path)
-            rows = read_table(path, columns)
+            entry, rows = read_table(path, columns)
         except DamagedFileError as damage:
             warnings.warn(str(damage), stacklevel=2)
             continue
         fresh = [seed for seed in entry.seeds if (entry.identity, seed) not in known]
         known.update((entry.identity, seed) for seed in fresh)
         if len(fresh) < len(entry.seeds):
-            seeds = rows.column("seed") if "seed" in rows.column_names else read_table(path, ["seed"]).column("seed")
+            seeds = rows.column("seed") if "seed" in rows.column_names else read_table(path, ["seed"])[1].column("seed")
             rows = rows.filter(pc.is_in(seeds, value_set=pa.array(fresh, pa.int64())))
         parts.append(rows)
     if not parts:
@@ -240,31 +270,42 @@ def _labels(batch: Batch, rows: int) -> dict[str, Any]:
     }
 
 
-def parquet_bytes(table: pa.Table, identity: str, settings: dict[str, Any], seeds: list[int], kind: str) -> bytes:
-    """The bytes of a file; the same for the same data on every machine with the same libraries."""
+def write_parquet(
+    place: Path,
+    name: str,
+    table: pa.Table,
+    kind: str,
+    identity: str,
+    settings: dict[str, Any],
+    seeds: Sequence[int],
+) -> Path:
+    """A file whose name ends in a fingerprint of its bytes; the same data give the same file everywhere."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from monmdp import __version__
 
-    described = {"identity": identity, "settings": settings, "seeds": seeds, "kind": kind, "monmdp": __version__}
+    described = {"identity": identity, "settings": settings, "seeds": list(seeds), "kind": kind, "monmdp": __version__}
     table = table.replace_schema_metadata({_MARK: json.dumps(described, sort_keys=True).encode()})
     encodings = {name: "DELTA_BINARY_PACKED" for name in _COUNTERS if name in table.column_names}
     encodings |= {name: "BYTE_STREAM_SPLIT" for name in _MEASURES if name in table.column_names}
-    repeated = [
-        name for name in table.column_names if name not in encodings and not name.endswith(("counts", "model", "q"))
-    ]
+    repeated = [name for name in table.column_names if name not in encodings and name not in _LISTS]
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table, sink, compression="zstd", use_dictionary=repeated, column_encoding=encodings, write_page_checksum=True
-    )
-    return bytes(sink.getvalue())
+    pq.write_table(table, sink, compression="zstd", use_dictionary=repeated, column_encoding=encodings)
+    content = bytes(sink.getvalue())
+    path = place / f"{name}-{_fingerprint(content)}.parquet"
+    write_aside(path, content)
+    return path
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def write_aside(path: Path, content: bytes) -> None:
     """Write beside, sync, rename: a file is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")  # two writers of one file never meet
     try:
         with aside.open("wb") as file:
             file.write(content)
@@ -287,8 +328,8 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def _folder_name(name: str) -> str:
-    """A name as a folder: readable, and harmless on every system. What counts stands inside the files."""
-    return re.sub(r"[^\w.=+-]+", "_", name).strip("_")[:100]
+    """A name as a folder: readable, harmless on every system, and no `key=value`, which readers take for a column."""
+    return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]
 
 
 def _first_line(error: BaseException) -> str:

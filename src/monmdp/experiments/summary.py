@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from monmdp.experiments.store import Store, read_entry, read_table
+from monmdp.experiments.store import Store, read_table
 
 
 def fraction_solved(folder: Path | str, identities: set[str]) -> dict[str, tuple[int, int]]:
     """Cell → (seeds solved, seeds there), for the given cells."""
     solved: dict[str, dict[int, bool]] = {}
     for path in Store(folder).files("tables"):
-        entry = read_entry(path)
-        if entry.identity in identities:
-            rows = read_table(path, ["seed", "solved"])
+        if path.stem.partition("-")[0] in identities:
+            entry, rows = read_table(path, ["seed", "solved"])
             pairs = zip(rows.column("seed").to_pylist(), rows.column("solved").to_pylist(), strict=True)
             solved.setdefault(entry.identity, {}).update(pairs)
     return {identity: (sum(solved[identity].values()), len(solved[identity])) for identity in solved}
@@ -30,8 +29,8 @@ def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
     returns: dict[str, list[np.ndarray]] = {}
     steps: dict[str, np.ndarray] = {}
     for path in Store(folder).files():
-        entry = read_entry(path)
-        rows = read_table(path, ["return"]).column("return").to_numpy().reshape(len(entry.seeds), -1)
+        entry, table = read_table(path, ["return"])
+        rows = table.column("return").to_numpy().reshape(len(entry.seeds), -1)
         known = seen.setdefault(entry.identity, set())
         fresh = [i for i, seed in enumerate(entry.seeds) if seed not in known]
         known.update(entry.seeds)

@@ -100,7 +100,7 @@ def read_sweeps(path: Path) -> list[Sweep]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MonMDPError(f"{path} is not a TOML file: {error}.") from None
     tables = content.pop("sweep", None)
-    if not isinstance(tables, list) or content:
+    if not isinstance(tables, list) or not tables or content or not all(isinstance(row, dict) for row in tables):
         raise MonMDPError(f"{path} must consist of [[sweep]] tables, and nothing else.")
     return [construct(Sweep, table) for table in tables]
 
