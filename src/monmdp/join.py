@@ -12,7 +12,7 @@ from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
 from monmdp.model import MonitorTable, MonMDP, find
-from monmdp.monitors import MONITORS, Moment, Monitor
+from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.registry import parse_spec
 
 #: Names of Gymnasium's registry end in a version, ours never do.
@@ -124,7 +124,10 @@ def _checked(
 ) -> list[tuple[float, int, float, bool, float]]:
     """Outcomes of a moment as (probability, next state, reward, terminated, observed); impossible ones left out."""
     checked, total = [], 0.0
-    for outcome in monitor.outcomes(moment):
+    found = monitor.outcomes(moment)
+    if isinstance(found, Outcome) or not isinstance(found, Iterable):
+        raise MonMDPError(f"The outcomes of {name} must be yielded, or a list of Outcome, not {found!r}.")
+    for outcome in found:
         after = moment.state if outcome.next_state is None else outcome.next_state
         if after not in index:
             raise MonMDPError(f"{name} moves to state {after!r}, which it does not have; its states are {list(index)}.")

@@ -15,7 +15,7 @@ from monmdp.structure import communicating, hidden_env_outcomes, hidden_env_pair
 TIE = 1e-9
 #: Relative accuracy to which values are iterated.
 ACCURACY = 1e-13
-#: Without a step limit, a return is summed until what is left weighs less than this.
+#: A return is summed until the state distribution that is left, discounted, weighs less than this.
 NEGLIGIBLE = 1e-14
 
 
@@ -140,7 +140,7 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
             policy,
             float(problem.discount),
             problem.step_limit if limited else np.iinfo(np.int64).max,
-            0.0 if limited else NEGLIGIBLE,
+            NEGLIGIBLE,
             np.zeros(problem.n_states),
             np.zeros(problem.n_states),
             np.zeros((2, problem.n_states), np.int64),

@@ -131,7 +131,7 @@ def push_forward(
             coming[s] = 0.0
         now, count, step = 1 - now, later, step + 1
         weight *= discount
-        if step_limit == 0 and weight * left < NEGLIGIBLE:
+        if weight * left < NEGLIGIBLE:
             break
     for i in range(count):
         mass[active[now, i]] = 0.0

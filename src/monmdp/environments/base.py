@@ -173,7 +173,10 @@ def _checked(
     """Outcomes of one pair as (probability, next state, reward, terminated)."""
     where = f"action {action!r} in state {state!r} of {name}"
     steps, total = [], 0.0
-    for step in environment.outcomes(state, action):
+    found = environment.outcomes(state, action)
+    if isinstance(found, Step) or not isinstance(found, Iterable):
+        raise MonMDPError(f"The outcomes of {where} must be yielded, or a list of Step, not {found!r}.")
+    for step in found:
         if step.next_state not in index:
             raise MonMDPError(f"An outcome of {where} leads to {step.next_state!r}, which is not one of its states.")
         chance = check.probability(step.probability, f"The probability of an outcome of {where}")

@@ -60,6 +60,7 @@ class GridWorld(Environment):
 
     default_limit: ClassVar[int | None] = 50
     default_start: ClassVar[Cell] = (0, 0)
+    button_cell: ClassVar[Cell | None] = None
     named_regions: ClassVar[Mapping[str, Iterable[Cell]]] = {}
 
     @property
@@ -96,6 +97,11 @@ class GridWorld(Environment):
             if cell in known and (self._tile(cell).wall or self._tile(cell).fall is not None):
                 raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {self._tile(cell).name}.")
         return cells
+
+    @property
+    def button(self) -> tuple[Hashable, str]:
+        cell, action = super().button
+        return self.button_cell or cell, action
 
     def outcomes(self, state: Cell, action: str) -> Iterable[Step]:
         tile = self._tile(state)
@@ -184,7 +190,12 @@ Hazard = _catalogue("Hazard", "Toxic clouds, quicksand and distracting coins.", 
 OneWay = _catalogue("OneWay", "The large coin lies behind mildly toxic clouds.", ".<<< cttC .<<<")
 Corridor = _catalogue("Corridor", "Twenty cells in a row: deep exploration.", "." * 19 + "C", limit=200)
 TwoRoom2x11 = _catalogue(
-    "TwoRoom2x11", "Two rooms, a small coin in one, a large one in the other.", "c...>v<...C ...........", 200, (1, 5)
+    "TwoRoom2x11",
+    "Two rooms, a small coin in one, a large one in the other.",
+    "c...>v<...C ...........",
+    limit=200,
+    start=(1, 5),
+    button_cell=(1, 5),
 )
 TwoRoom3x5 = _catalogue("TwoRoom3x5", "Two rooms with quicksand in the door.", "..<.C ..~.. .....")
 Walk = _catalogue("Walk", "The paper's Figure 1: a small coin at hand, a large one far away.", "c.....C", start=(0, 1))

@@ -111,7 +111,7 @@ def plain_return(problem: MonMDP, q: Floats) -> float:
                         left += moved
         mass, step = coming, step + 1
         weight *= problem.discount
-        if problem.step_limit is None and weight * left < NEGLIGIBLE:
+        if weight * left < NEGLIGIBLE:
             break
     return total
 
