@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import subprocess
 import sys
@@ -44,18 +45,26 @@ class Nodes:
             [sys.executable, "-W", "ignore", str(script)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )  # fmt: skip
-        self.address = self.process.stdout.readline().strip()
+        self.address = self.answer()
         assert self.address, "the cluster did not start"
+
+    def answer(self) -> str:
+        """The next line it says, or nothing after a minute."""
+        heard, _, _ = select.select([self.process.stdout], [], [], 60)
+        return self.process.stdout.readline().strip() if heard else ""
 
     def kill_a_worker(self) -> None:
         self.process.stdin.write("kill\n")
         self.process.stdin.flush()
-        assert self.process.stdout.readline() == "killed\n"
+        assert self.answer() == "killed"
 
     def close(self) -> None:
         self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(timeout=60)
+        try:
+            self.process.wait(timeout=60)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
 
 
 @pytest.fixture(scope="module")
