@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from monmdp.errors import MonMDPError
@@ -58,6 +59,15 @@ def discount(value: Any, default: float, what: str) -> float:
     if not 0.0 <= number < 1.0:
         raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
     return number
+
+
+def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
+    """Labels of states or actions: at least one, and none twice."""
+    if not given:
+        raise MonMDPError(f"{owner} needs at least one {what}.")
+    if len(set(given)) < len(given):
+        raise MonMDPError(f"{owner} names a {what} twice.")
+    return tuple(given)
 
 
 def options(instance: Any) -> None:

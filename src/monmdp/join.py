@@ -66,12 +66,8 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
     """Compile both declarations into one MonMDP."""
     table = environment.table()
     name = monitor.name
-    states, actions = tuple(monitor.states), tuple(monitor.actions)
-    for what, labels in (("state", states), ("action", actions)):
-        if not labels:
-            raise MonMDPError(f"{name} needs at least one {what}.")
-        if len(set(labels)) < len(labels):
-            raise MonMDPError(f"{name} names a {what} twice.")
+    states = check.labels(monitor.states, "state", name)
+    actions = check.labels(monitor.actions, "action", name)
     index = {state: i for i, state in enumerate(states)}
     rho = check.probability(monitor.observability, f"The observability of {name}")
     hidden = never_observable_pairs(environment, monitor)

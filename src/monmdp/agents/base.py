@@ -147,6 +147,13 @@ class QMemory(NamedTuple):
     discount: float
 
 
+def extended_memory(module: str, name: str, **fields: Any) -> Any:
+    """QMemory with further fields; the class must be found under its name in its module for the kernel cache."""
+    made: Any = NamedTuple(name, [*QMemory.__annotations__.items(), *fields.items()])  # type: ignore[misc]
+    made.__module__ = module
+    return made
+
+
 @inlined
 def learn_reward(memory, env_pair, proxy_reward):
     """R̂(sE,aE): the first reward seen replaces the guess, later ones make it the running mean."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, schedule, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
@@ -33,32 +33,25 @@ STRIP = 64
 SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
-class DirectedMemory(NamedTuple):
-    """QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal.
-
-    Goals are all pairs in which the agent can act; goal [2] is the current one and the least count.
-    scratch [goals] and choices [A] are scratch space.
-    """
-
-    q: Floats
-    visits: Integers
-    reward_model: Floats
-    reward_counts: Integers
-    alpha: Floats
-    epsilon: Floats
-    discount: float
-    successor_values: Singles
-    successor_best: Singles
-    successor_alpha: Singles
-    successor_discount: np.float32
-    occupancy: bool
-    balanced_wandering: bool
-    random_goal_policy: bool
-    beta_bar: float
-    n_goals: int
-    goal: Integers
-    scratch: Singles
-    choices: Floats
+#: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal. Goals are
+#: all pairs in which the agent can act; goal [2] is the current one and the least count. scratch [goals] and
+#: choices [A] are scratch space.
+DirectedMemory: Any = extended_memory(
+    __name__,
+    "DirectedMemory",
+    successor_values=Singles,
+    successor_best=Singles,
+    successor_alpha=Singles,
+    successor_discount=np.float32,
+    occupancy=bool,
+    balanced_wandering=bool,
+    random_goal_policy=bool,
+    beta_bar=float,
+    n_goals=int,
+    goal=Integers,
+    scratch=Singles,
+    choices=Floats,
+)
 
 
 @kernel

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from monmdp.agents.base import AGENTS, QLearner, learn_q, learn_reward, no_beta
+from monmdp.agents.base import AGENTS, QLearner, extended_memory, learn_q, learn_reward, no_beta
 from monmdp.agents.greedy import act_epsilon_greedy
 from monmdp.engine.compile import inlined
 from monmdp.engine.world import World
-from monmdp.model import Floats, Integers
 
-
-class IntrinsicMemory(NamedTuple):
-    """QMemory with the size of the bonus."""
-
-    q: Floats
-    visits: Integers
-    reward_model: Floats
-    reward_counts: Integers
-    alpha: Floats
-    epsilon: Floats
-    discount: float
-    bonus: float
+#: QMemory with the size of the bonus.
+IntrinsicMemory: Any = extended_memory(
+    __name__,
+    "IntrinsicMemory",
+    bonus=float,
+)
 
 
 @inlined

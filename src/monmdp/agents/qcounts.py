@@ -8,35 +8,29 @@ a = argmax_a Q(s,a) + √(2 log Σ_b n(s,b) / n(s,a)) with n = (1 − γ) C
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, no_beta, schedule, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, no_beta, schedule, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.agents.ucb import confidence_bounds
 from monmdp.engine.compile import inlined
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.random_kernels import uniform
 from monmdp.engine.world import World
-from monmdp.model import Floats, Integers
+from monmdp.model import Floats
 
-
-class QCountsMemory(NamedTuple):
-    """QMemory with count values C [S, A], their schedule and discount, and space for bounds [A]."""
-
-    q: Floats
-    visits: Integers
-    reward_model: Floats
-    reward_counts: Integers
-    alpha: Floats
-    epsilon: Floats
-    discount: float
-    count_values: Floats
-    count_alpha: Floats
-    count_discount: float
-    bounds: Floats
+#: QMemory with count values C [S, A], their schedule and discount, and space for bounds [A].
+QCountsMemory: Any = extended_memory(
+    __name__,
+    "QCountsMemory",
+    count_values=Floats,
+    count_alpha=Floats,
+    count_discount=float,
+    bounds=Floats,
+)
 
 
 @inlined

@@ -8,30 +8,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import AGENTS, QLearner, no_beta, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, extended_memory, no_beta, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.random_kernels import uniform
 from monmdp.engine.world import World
-from monmdp.model import Floats, Integers
+from monmdp.model import Floats
 
-
-class UCBMemory(NamedTuple):
-    """QMemory with space for the bounds of a state's actions, [A]."""
-
-    q: Floats
-    visits: Integers
-    reward_model: Floats
-    reward_counts: Integers
-    alpha: Floats
-    epsilon: Floats
-    discount: float
-    bounds: Floats
+#: QMemory with space for the bounds of a state's actions, [A].
+UCBMemory: Any = extended_memory(
+    __name__,
+    "UCBMemory",
+    bounds=Floats,
+)
 
 
 @kernel

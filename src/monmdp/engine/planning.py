@@ -9,6 +9,16 @@ from monmdp.engine.compile import kernel
 
 
 @kernel
+def backup(offsets, probability, next_state, reward, terminated, discount, v, pair):
+    """Expected reward of a pair plus the discounted value v [S] of what follows."""
+    value = 0.0
+    for o in range(offsets[pair], offsets[pair + 1]):
+        after = 0.0 if terminated[o] else discount * v[next_state[o]]
+        value += probability[o] * (reward[o] + after)
+    return value
+
+
+@kernel
 def value_iteration(offsets, probability, next_state, reward, terminated, discount, tolerance, q, v):
     """Bellman's optimality backups in place until v [S] is within `tolerance` of the optimum; q [S, A] follows v.
 
@@ -21,12 +31,8 @@ def value_iteration(offsets, probability, next_state, reward, terminated, discou
         for s in range(n_states):
             best = -np.inf
             for a in range(n_actions):
-                value = 0.0
-                for o in range(offsets[s * n_actions + a], offsets[s * n_actions + a + 1]):
-                    after = 0.0 if terminated[o] else discount * v[next_state[o]]
-                    value += probability[o] * (reward[o] + after)
-                q[s, a] = value
-                best = max(best, value)
+                q[s, a] = backup(offsets, probability, next_state, reward, terminated, discount, v, s * n_actions + a)
+                best = max(best, q[s, a])
             change = max(change, abs(best - v[s]))
             size = max(size, abs(best))
             v[s] = best
@@ -35,11 +41,7 @@ def value_iteration(offsets, probability, next_state, reward, terminated, discou
             break
     for s in range(n_states):
         for a in range(n_actions):
-            value = 0.0
-            for o in range(offsets[s * n_actions + a], offsets[s * n_actions + a + 1]):
-                after = 0.0 if terminated[o] else discount * v[next_state[o]]
-                value += probability[o] * (reward[o] + after)
-            q[s, a] = value
+            q[s, a] = backup(offsets, probability, next_state, reward, terminated, discount, v, s * n_actions + a)
     return sweeps
 
 

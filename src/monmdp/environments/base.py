@@ -125,12 +125,8 @@ def _is_state(candidate: Any, known: set[Hashable]) -> bool:
 
 def _compile(environment: Environment) -> EnvironmentTable:
     name = environment.name
-    states, actions = tuple(environment.states), tuple(environment.actions)
-    for what, labels in (("state", states), ("action", actions)):
-        if not labels:
-            raise MonMDPError(f"{name} needs at least one {what}.")
-        if len(set(labels)) < len(labels):
-            raise MonMDPError(f"{name} names a {what} twice.")
+    states = check.labels(environment.states, "state", name)
+    actions = check.labels(environment.actions, "action", name)
     index = {state: i for i, state in enumerate(states)}
     slip = check.probability(environment.random_action, f"The chance of a random action in {name}")
     noise = check.at_least(environment.reward_noise, 0, f"The reward noise of {name}")
