@@ -31,8 +31,8 @@ class Reproduce:
     monmdp reproduce --envs Loop,OneWay --monitors Ask,Level --agents Directed,Naive --seeds 10.
     """
 
-    preset: str = "paper"
-    """Which sweep: paper, quick, epsilon, pessimism, successors, observability or reward-noise."""
+    preset: str | None = None
+    """paper (the default), quick, epsilon, pessimism, successors, observability or reward-noise."""
     sweep: Path | None = None
     """A TOML file of [[sweep]] tables instead of a preset."""
     out: Path = Path("results")
@@ -64,8 +64,10 @@ class Reproduce:
         from monmdp.experiments.sweep import narrowed, preset, read_sweeps
 
         shard = parse_shard(self.shard)
+        if self.preset is not None and self.sweep is not None:
+            raise MonMDPError("Choose a preset or a sweep file, not both.")
         sweeps = narrowed(
-            preset(self.preset) if self.sweep is None else read_sweeps(self.sweep),
+            preset(self.preset or "paper") if self.sweep is None else read_sweeps(self.sweep),
             split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.points,
         )  # fmt: skip
         if self.dry_run:
@@ -193,7 +195,9 @@ def _print_summary(console: Console, report: Report) -> None:
     rows: dict[str, dict[str, str]] = {}
     for identity, (solved, seeds) in found.items():
         cell = wanted[identity]
-        rows.setdefault(cell.problem.name, {})[cell.settings["agent"]] = f"{solved / seeds:.0%}"
+        row = rows.setdefault(cell.problem.name, {})
+        agent, share = cell.settings["agent"], f"{solved / seeds:.0%}"
+        row[agent] = f"{row[agent]}, {share}" if agent in row else share  # the same names with other settings
     table = Table(title="seeds that ended optimal", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("problem", no_wrap=True)
     for agent in agents:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 from monmdp.engine.memory import readable
@@ -40,11 +43,14 @@ class RayCluster:
         """Join the cluster, and see that every batch fits somewhere."""
         ray: Any = self._ray
         try:
-            ray.init(address=self._address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+            # "local" starts a cluster of its own; None would join any that happens to run on this machine
+            where = self._address or "local"
+            ray.init(address=where, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
             first = str(error).splitlines()[0]
             raise MonMDPError(f"The Ray cluster at {self._address or 'this machine'} cannot be used: {first}") from None
-        room = max((node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0)
+        able = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        room = max((resources.get("memory", 0) for resources in able), default=0)
         largest = max(left, key=lambda batch: batch.memory)
         if largest.memory > room:
             ray.shutdown()
@@ -84,13 +90,18 @@ class RayCluster:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself waits for minutes; one knock at the door tells within seconds."""
-    import socket
-
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    """Ray itself waits for minutes; a knock at the door and Ray's own health check tell within seconds."""
+    host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
     try:
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()
     except OSError as error:
         raise MonMDPError(f"No Ray cluster answers at {address}: {error.strerror or error}.") from None
+    check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        healthy = subprocess.run(check, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        healthy = False
+    if not healthy:
+        raise MonMDPError(f"Whoever answers at {address} is not a healthy Ray cluster.")

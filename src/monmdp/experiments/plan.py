@@ -53,11 +53,11 @@ def batch_name(identity: str, seeds: tuple[int, ...]) -> str:
     return f"{identity}-{hashlib.sha256(repr(seeds).encode()).hexdigest()[:8]}"
 
 
-def wanted(sweeps: Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:
+def wanted(sweeps: Sweep | Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:
     """Every cell once, with all seeds that any of the sweeps asks for."""
     cells: dict[str, Cell] = {}
     seeds: dict[str, set[int]] = {}
-    for sweep in sweeps:
+    for sweep in [sweeps] if isinstance(sweeps, Sweep) else sweeps:
         chosen = as_seeds(sweep.seeds)
         for cell in sweep.cells():
             cells.setdefault(cell.identity, cell)

@@ -104,7 +104,7 @@ def find_done(store: Store, report: Report, set_aside: bool) -> dict[str, set[in
 
 
 def plan_sweep(
-    sweeps: Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1)
+    sweeps: Sweep | Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1)
 ) -> tuple[Report, list[Batch]]:
     """What would be done, with nothing written or moved."""
     report = Report(Path(folder), wanted(sweeps))
@@ -123,7 +123,7 @@ def _left(report: Report, done: dict[str, set[int]], shard: tuple[int, int]) -> 
 
 
 def run_sweep(
-    sweeps: Iterable[Sweep],
+    sweeps: Sweep | Iterable[Sweep],
     folder: Path | str,
     *,
     shard: tuple[int, int] = (1, 1),

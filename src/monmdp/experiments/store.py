@@ -10,6 +10,7 @@ written first and its curves last; a batch counts when both are there.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -140,7 +141,9 @@ class Store:
         number = 1
         while (place / f"{path.name}.{number}").exists():
             number += 1
-        return path.rename(place / f"{path.name}.{number}")
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            path.rename(place / f"{path.name}.{number}")
+        return place / f"{path.name}.{number}"
 
 
 def read_entry(path: Path) -> Entry:
