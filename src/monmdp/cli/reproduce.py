@@ -193,8 +193,10 @@ def _print_summary(console: Console, report: Report) -> None:
         return
     agents = list(dict.fromkeys(cell.settings["agent"] for cell in wanted.values()))
     rows: dict[str, dict[str, str]] = {}
-    for identity, (solved, seeds) in found.items():
-        cell = wanted[identity]
+    for identity, cell in wanted.items():
+        if identity not in found:
+            continue
+        solved, seeds = found[identity]
         row = rows.setdefault(cell.problem.name, {})
         agent, share = cell.settings["agent"], f"{solved / seeds:.0%}"
         row[agent] = f"{row[agent]}, {share}" if agent in row else share  # the same names with other settings
