@@ -46,12 +46,10 @@ def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: 
         raise MonMDPError(f"A goal is a joint pair, a number from 0 to {problem.n_pairs - 1}.")
     if np.any(~problem.reachable_pairs[wanted]):
         raise MonMDPError("A goal that can never be visited has no diameter; choose among problem.reachable_pairs.")
-    if callable(policy):
-        given = policy
-        of_goal: GoalPolicy = lambda goal: checked_policy(problem, given(goal))  # noqa: E731
-    else:
-        same = checked_policy(problem, policy)
-        of_goal = lambda goal: same  # noqa: E731
+
+    def of_goal(goal: int) -> Floats:
+        return checked_policy(problem, policy(goal) if callable(policy) else policy)
+
     if problem.step_limit is None:
         return np.array([_policy_unlimited(problem, int(goal), of_goal(int(goal))) for goal in wanted])
     from monmdp.engine.hitting_kernels import policy_hitting

@@ -14,8 +14,7 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import Agent
 from monmdp.environments import Environment
-from monmdp.errors import MonMDPError
-from monmdp.experiments.protocol import DEFAULT_STEPS, STEP_FACTOR, kind
+from monmdp.experiments.protocol import variant_steps
 from monmdp.join import make
 from monmdp.model import MonMDP
 from monmdp.monitors import Monitor
@@ -48,17 +47,8 @@ class Cell:
     @cached_property
     def job(self) -> Job:
         """The cell ready to run."""
-        return Job(self.problem, self.agent, self._budget(), self.points, self.evaluation)
-
-    def _budget(self) -> int:
-        if self.steps is not None:
-            return self.steps
-        environment, monitor = kind(self.problem.environment.name), kind(self.problem.monitor.name)
-        if environment not in DEFAULT_STEPS or monitor not in STEP_FACTOR:
-            raise MonMDPError(
-                f"{self.problem.name} is not one of the paper's problems, so say how many steps to train."
-            )
-        return DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
+        steps = variant_steps(self.problem) if self.steps is None else self.steps
+        return Job(self.problem, self.agent, steps, self.points, self.evaluation)
 
     @cached_property
     def settings(self) -> dict[str, Any]:

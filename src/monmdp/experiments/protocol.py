@@ -48,7 +48,15 @@ def kind(name: str) -> str:
 
 def paper_steps(problem: MonMDP) -> int:
     """The paper's budget for one of its problems; others must say how long to train."""
-    environment, monitor = problem.environment.name, problem.monitor.name
+    return _budget(problem, problem.environment.name, problem.monitor.name)
+
+
+def variant_steps(problem: MonMDP) -> int:
+    """The paper's budget for one of its problems or a variant of it, such as `Empty + Ask(cost=0.5)`."""
+    return _budget(problem, kind(problem.environment.name), kind(problem.monitor.name))
+
+
+def _budget(problem: MonMDP, environment: str, monitor: str) -> int:
     if environment not in DEFAULT_STEPS or monitor not in STEP_FACTOR:
         raise MonMDPError(f"{problem.name} is not one of the paper's problems, so say how many steps to train.")
     return DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from monmdp.curves import SOLVED_WITHIN, Curves
+from monmdp.curves import Curves
 from monmdp.errors import MonMDPError, nearest
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _tables(batch: Batch, curves: Curves) -> pa.Table:
         "seed": pa.array(curves.seeds, pa.int64()),
         "optimal_return": pa.array([curves.optimal_return] * n_seeds, pa.float64()),
         "final_return": curves.final_returns,
-        "solved": curves.final_returns >= curves.optimal_return - SOLVED_WITHIN,
+        "solved": curves.solved,
         "visit_counts": pa.array(list(curves.visit_counts.reshape(n_seeds, -1)), pa.list_(pa.int64())),
         "q": pa.array(list(curves.q.reshape(n_seeds, -1)), pa.list_(pa.float64())),
         "reward_model": pa.array(list(curves.reward_model), pa.list_(pa.float64())),

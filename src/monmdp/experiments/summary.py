@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from monmdp.experiments.store import Store, read_table
+from monmdp.training import recording_points
 
 
 def fraction_solved(folder: Path | str, identities: set[str]) -> dict[str, tuple[int, int]]:
@@ -36,8 +37,7 @@ def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
         known.update(entry.seeds)
         returns.setdefault(entry.identity, []).append(rows[fresh])
         if entry.identity not in steps:
-            points, length = entry.settings["points"], entry.settings["steps"]
-            steps[entry.identity] = np.array([k * length // points for k in range(points)] + [length])
+            steps[entry.identity] = recording_points(entry.settings["steps"], entry.settings["points"])
     curves = {}
     for identity, parts in returns.items():
         every = np.concatenate(parts)
