@@ -15,9 +15,8 @@ from monmdp import check
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.curves import Curves
 from monmdp.engine.evaluation import new_evaluator
-from monmdp.engine.loop import STREAMS, Record, loop_of, new_record
+from monmdp.engine.loop import Record, loop_of, new_cursor, new_record, stream_keys
 from monmdp.engine.memory import SHARE, available_bytes, readable
-from monmdp.engine.random import stream
 from monmdp.engine.world import compact, is_deterministic
 from monmdp.errors import MonMDPError
 from monmdp.experiments.protocol import agent_defaults, paper_steps
@@ -147,10 +146,10 @@ class Job:
     def run(self, seed: int, record: Record, progress: Integers) -> Finished:
         """Train one seed; a stopped run leaves its record incomplete."""
         memory = self.agent.memory(self.world, self.steps, seed)
-        keys = np.array([stream(seed, role) for role in STREAMS], np.uint64)
+        keys = stream_keys(seed)
         self.loop(
-            self.world, memory, keys, self.point_steps, self.episodes, new_evaluator(self.world), record, progress,
-            self.stop,
+            self.world, memory, keys, new_cursor(self.world, keys), self.point_steps, self.episodes,
+            new_evaluator(self.world), record, progress, self.stop,
         )  # fmt: skip
         known = getattr(memory, "reward_model", np.zeros(0))
         return record, {"visits": memory.visits, "q": memory.q, "reward_model": known}
@@ -165,8 +164,8 @@ class Job:
             seeds=seeds,
             steps=self.point_steps,
             **{name: np.stack([getattr(record, name) for record in records]) for name in Record._fields},
-            visit_counts=_expand(self.problem, [table["visits"] for table in tables], 0),
-            q=_expand(self.problem, [table["q"] for table in tables], np.nan),
+            visit_counts=on_all_states(self.problem, [table["visits"] for table in tables], 0),
+            q=on_all_states(self.problem, [table["q"] for table in tables], np.nan),
             reward_model=np.stack([table["reward_model"] for table in tables]),
             optimal_return=self.optimal_return,
             evaluation=self.evaluation,
@@ -210,8 +209,8 @@ def _status(job: Job, records: list[Record], done: Integers) -> Status:
     )
 
 
-def _expand(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:
-    """Tables over reachable states → [seed, S, A] over all states."""
+def on_all_states(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:
+    """Tables over the states of a `World` → [table, S, A] over all states."""
     kind = tables[0].dtype
     full = np.full((len(tables), problem.n_states, problem.n_actions), missing, kind)
     for i, table in enumerate(tables):

@@ -63,6 +63,10 @@ class Agent:
     def discovered(self, memory: Any) -> None:
         """Called by the live loop when a state was seen for the first time: its pairs may be goals from now on."""
 
+    def aim(self, memory: Any) -> tuple[int, Floats]:
+        """For whoever looks inside: the pair the agent is after, -1 for none, and values toward it, [S, A]."""
+        return -1, np.full(memory.q.shape, np.nan)
+
     @property
     def name(self) -> str:
         """The text that builds an equal agent."""

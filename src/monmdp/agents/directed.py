@@ -222,6 +222,13 @@ class Directed(QLearner):
     def discovered(self, memory: Any) -> None:
         memory.goal[:] = 0  # search for the least visited pair from the beginning
 
+    def aim(self, memory: Any) -> tuple[int, Floats]:
+        goal = int(find_goal(memory.visits, memory.n_goals, memory.goal))
+        values = np.full(memory.q.size, np.nan)
+        if not self.random_goal_policy:
+            values[: memory.n_goals] = memory.successor_values[:, goal]
+        return goal, values.reshape(memory.q.shape)
+
     def memory_bytes(self, world: World, steps: int = 0) -> int:
         pairs = world.n_acting_states * world.n_actions
         table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)

@@ -197,10 +197,8 @@ def _labels(settings: dict[str, dict[str, Any]]) -> dict[str, str]:
         sharing.setdefault((told["environment"], told["monitor"], told["agent"]), []).append(identity)
     labels = {}
     for (_, _, agent), identities in sharing.items():
-        differing = [
-            key for key in _TELLING if len({str(settings[identity].get(key)) for identity in identities}) > 1
-        ]
+        differing = [key for key in _TELLING if len({str(settings[identity].get(key)) for identity in identities}) > 1]
         for identity in identities:
-            told = [f"{key} {settings[identity].get(key)}" for key in differing]
-            labels[identity] = f"{agent} [{', '.join(told)}]" if told else agent
+            apart = [f"{key} {settings[identity].get(key)}" for key in differing]
+            labels[identity] = f"{agent} [{', '.join(apart)}]" if apart else agent
     return labels
