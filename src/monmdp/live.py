@@ -113,8 +113,11 @@ def train_live(
     observed = exploring_steps = distinct = done = 0
     state = game.reset(seed)
     discover(state)
+    fresh = True
     for point, until in enumerate(point_steps):
         while done < until:
+            if fresh:
+                kind.begin(memory, state, done)
             action, exploring = kind.act(memory, state, done, agent_key)
             pair = state * world.n_actions + int(action)
             played = game.step(int(action))
@@ -130,9 +133,11 @@ def train_live(
             )  # fmt: skip
             done += 1
             state = played.next_state
-            if played.terminated or played.truncated:
+            fresh = played.terminated or played.truncated
+            if fresh:
                 state = game.reset(None)
                 discover(state)
+        kind.plan(memory, done)
         record.returns[point] = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
         record.observed[point] = observed
         record.visited[point] = distinct
@@ -179,13 +184,17 @@ class _Game:
     def world(self, discount: float) -> World:
         """Only the sizes of a world: there is no model."""
         nothing, none = np.zeros(0), np.zeros(0, np.int64)
+        env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
         return World(
             none, nothing, nothing, none, nothing, nothing, nothing, nothing, np.zeros(0, np.bool_), nothing, none,
-            none, nothing, nothing,
+            env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
             n_states=self.n_env_states * len(self.states),
             n_acting_states=self.n_env_states * len(self.states),
             n_actions=self.n_env_actions * len(self.actions),
             n_env_pairs=self.n_env_states * self.n_env_actions,
+            n_env_states=self.n_env_states,
+            n_monitor_states=len(self.states),
+            n_monitor_actions=len(self.actions),
             step_limit=0,
             discount=discount,
         )  # fmt: skip

@@ -23,6 +23,22 @@ from monmdp.registry import Registry, spec_of
 Schedule = float | Sequence[float]
 
 
+@kernel
+def no_beta(memory, step):
+    """For agents without an explore-exploit ratio."""
+    return math.nan
+
+
+@kernel
+def no_begin(memory, state, step):
+    """For agents that do nothing special when an episode begins."""
+
+
+@kernel
+def no_plan(memory, step):
+    """For agents whose q is always ready."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     """Options of one way to learn; subclasses add theirs, a memory and the kernels.
@@ -31,6 +47,8 @@ class Agent:
     update(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
     proxy_reward is NaN where the reward was not shown.
     beta(memory, step) → the explore-exploit ratio to record, NaN where there is none.
+    Where needed: begin(memory, state, step) is called before the first step of an episode, and
+    plan(memory, step) before q is evaluated.
     memory(world, steps, seed) → a named tuple with at least q [S, A], from which the greedy policy is
     evaluated, and visits [S * A], which the loop increments before every update.
     """
@@ -44,7 +62,9 @@ class Agent:
 
     act: ClassVar[Any]
     update: ClassVar[Any]
-    beta: ClassVar[Any]
+    beta: ClassVar[Any] = no_beta
+    begin: ClassVar[Any] = no_begin
+    plan: ClassVar[Any] = no_plan
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         """The arrays an agent starts with."""
@@ -74,12 +94,6 @@ class Agent:
 
 
 AGENTS: Registry[Agent] = Registry("agent")
-
-
-@kernel
-def no_beta(memory, step):
-    """For agents without an explore-exploit ratio."""
-    return math.nan
 
 
 def schedule(given: Any, steps: int, what: str) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monmdp.agents.base import AGENTS, QLearner, Schedule, no_beta, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, update_q_learner
 from monmdp.engine.compile import inlined
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.random_kernels import uniform
@@ -37,7 +37,6 @@ class Naive(QLearner):
 
     act = act_epsilon_greedy
     update = update_q_learner
-    beta = no_beta
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return self.common(world, steps, seed)

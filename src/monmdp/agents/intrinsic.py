@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from monmdp.agents.base import AGENTS, QLearner, extended_memory, learn_q, learn_reward, no_beta
+from monmdp.agents.base import AGENTS, QLearner, extended_memory, learn_q, learn_reward
 from monmdp.agents.greedy import act_epsilon_greedy
 from monmdp.engine.compile import inlined
 from monmdp.engine.world import World
@@ -43,7 +43,6 @@ class Intrinsic(QLearner):
 
     act = act_epsilon_greedy
     update = update_with_bonus
-    beta = no_beta
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return IntrinsicMemory(*self.common(world, steps, seed), float(self.bonus))

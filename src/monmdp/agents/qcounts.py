@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, no_beta, schedule, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.agents.ucb import confidence_bounds
 from monmdp.engine.compile import inlined
@@ -72,7 +72,6 @@ class QCounts(QLearner):
 
     act = act_qcounts
     update = update_qcounts
-    beta = no_beta
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import AGENTS, QLearner, extended_memory, no_beta, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, extended_memory, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
@@ -58,7 +58,6 @@ class UCB(QLearner):
 
     act = act_ucb
     update = update_q_learner
-    beta = no_beta
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return UCBMemory(*self.common(world, steps, seed), np.zeros(world.n_actions))

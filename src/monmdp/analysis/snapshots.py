@@ -56,6 +56,7 @@ def take_snapshots(
     taken: dict[str, list[Any]] = {name: [] for name in Snapshots._fields[5:]}
     for until in job.point_steps:
         advance_of(kind)(job.world, memory, keys, cursor, until, progress, stop)
+        kind.plan(memory, cursor[1])
         goal, values = job.agent.aim(memory)
         looks = {
             "states": acting[cursor[0]],

@@ -30,6 +30,8 @@ LISTEN_EVERY = 8192
 #: Stand-ins in the body below; each agent's loop has the agent's own.
 act: Any = None
 update: Any = None
+begin: Any = None
+plan: Any = None
 beta: Any = None
 advance: Any = None
 
@@ -83,6 +85,8 @@ def _advance(world, memory, keys, cursor, until, progress, stop):
             progress[0] = step
             if stop[0] != 0:
                 return False
+        if elapsed == 0:
+            begin(memory, state, step)
         action, exploring = act(memory, state, step, agent_key)
         pair = state * world.n_actions + action
         outcome = draw_outcome(world, pair, world_key, step)
@@ -122,6 +126,7 @@ def _run(world, memory, keys, cursor, point_steps, episodes, memo, record, progr
         if not advance(world, memory, keys, cursor, point_steps[point], progress, stop):
             return
         step = cursor[1]
+        plan(memory, step)
         if episodes == 0:
             record.returns[point] = exact_return(world, memory.q, memo)
         elif episodes > 0:
@@ -136,13 +141,13 @@ def _run(world, memory, keys, cursor, point_steps, episodes, memo, record, progr
 @cache
 def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are kept on disk."""
-    return _bound(_advance, agent, {"act": agent.act, "update": agent.update})
+    return _bound(_advance, agent, {"act": agent.act, "update": agent.update, "begin": agent.begin})
 
 
 @cache
 def loop_of(agent: Any) -> Any:
     """The compiled loop of an agent class: training steps and recording points."""
-    return _bound(_run, agent, {"advance": advance_of(agent), "beta": agent.beta})
+    return _bound(_run, agent, {"advance": advance_of(agent), "plan": agent.plan, "beta": agent.beta})
 
 
 def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:

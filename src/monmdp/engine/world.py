@@ -28,6 +28,8 @@ class World(NamedTuple):
     terminated: Booleans
     pair_reward: Floats
     env_pair: Integers
+    env_state: Integers
+    monitor_state: Integers
     start_states: Integers
     start_probability: Floats
     start_cumulative: Floats
@@ -35,6 +37,9 @@ class World(NamedTuple):
     n_acting_states: int
     n_actions: int
     n_env_pairs: int
+    n_env_states: int
+    n_monitor_states: int
+    n_monitor_actions: int
     step_limit: int
     discount: float
 
@@ -70,6 +75,8 @@ def compact(problem: MonMDP) -> World:
         terminated=dynamics.terminated[kept],
         pair_reward=pair_reward[pairs],
         env_pair=problem.env_pair[pairs],
+        env_state=(states // len(problem.monitor.states)).astype(np.int32),
+        monitor_state=(states % len(problem.monitor.states)).astype(np.int32),
         start_states=number[starts].astype(np.int64),
         start_probability=start_probability,
         start_cumulative=start_cumulative,
@@ -77,6 +84,9 @@ def compact(problem: MonMDP) -> World:
         n_acting_states=len(acting),
         n_actions=problem.n_actions,
         n_env_pairs=len(problem.environment.offsets) - 1,
+        n_env_states=len(problem.environment.states),
+        n_monitor_states=len(problem.monitor.states),
+        n_monitor_actions=len(problem.monitor.actions),
         step_limit=problem.step_limit or 0,
         discount=float(problem.discount),
     )

@@ -28,6 +28,12 @@ class PlainAgent:
         self.epsilon = schedule(options.epsilon, steps, "The chance of a random action")
         self.key = stream(seed, "agent")
 
+    def begin(self, state: int, step: int) -> None:
+        """An episode begins."""
+
+    def plan(self, step: int) -> None:
+        """Q is about to be evaluated."""
+
     def act(self, state: int, step: int) -> tuple[int, bool]:
         """ε-greedy on `preferences`; returns the action, and whether it was exploration."""
         if self.wanders(step):

@@ -36,6 +36,8 @@ def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Itera
     episode, elapsed = 1, 0
     state = _start(problem, keys["start"], 0)
     for step in range(steps):
+        if elapsed == 0:
+            agent.begin(state, step)
         action, exploring = agent.act(state, step)
         pair = state * problem.n_actions + action
         outcome = int(arrays.offsets[pair])
@@ -81,6 +83,7 @@ def train_plain(
             observed += stepped.observed
             exploring += stepped.exploring
             done += 1
+        learner.plan(done)
         record.returns[point] = plain_return(problem, learner.q)
         record.observed[point] = observed
         record.visited[point] = np.count_nonzero(learner.visits)
