@@ -129,7 +129,7 @@ def train_live(
                 discover(played.next_state)
             kind.update(
                 memory, state, int(action), played.env_pair, played.next_state, played.terminated,
-                played.proxy_reward, played.monitor_reward, done,
+                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward, done,
             )  # fmt: skip
             done += 1
             state = played.next_state
@@ -183,10 +183,10 @@ class _Game:
 
     def world(self, discount: float) -> World:
         """Only the sizes of a world: there is no model."""
-        nothing, none = np.zeros(0), np.zeros(0, np.int64)
+        nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
         env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
         return World(
-            none, nothing, nothing, none, nothing, nothing, nothing, nothing, np.zeros(0, np.bool_), nothing, none,
+            none, nothing, nothing, none, nothing, nothing, nothing, nothing, no, none, no, nothing, nothing, none,
             env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
             n_states=self.n_env_states * len(self.states),
             n_acting_states=self.n_env_states * len(self.states),

@@ -49,6 +49,8 @@ class Agent:
     beta(memory, step) → the explore-exploit ratio to record, NaN where there is none.
     Where needed: begin(memory, state, step) is called before the first step of an episode, and
     plan(memory, step) before q is evaluated.
+    sees_everything: the loop passes the true reward to update, shown or not; what is recorded as observed stays
+    what the monitor showed.
     memory(world, steps, seed) → a named tuple with at least q [S, A], from which the greedy policy is
     evaluated, and visits [S * A], which the loop increments before every update.
     """
@@ -65,6 +67,7 @@ class Agent:
     beta: ClassVar[Any] = no_beta
     begin: ClassVar[Any] = no_begin
     plan: ClassVar[Any] = no_plan
+    sees_everything: ClassVar[bool] = False
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         """The arrays an agent starts with."""

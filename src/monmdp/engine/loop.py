@@ -1,7 +1,8 @@
 """The training loop: act, step, observe, update, and evaluate at the recording points.
 
 `loop_of` builds one compiled loop per agent from the bodies `_run` and `_advance`, in which `act`, `update` and
-`beta` are the agent's own kernels. Only this file touches a reward that the agent did not see.
+`beta` are the agent's own kernels. Only this file touches a reward that the agent did not see, and passes it on
+only to agents that say they see everything.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -34,6 +35,7 @@ begin: Any = None
 plan: Any = None
 beta: Any = None
 advance: Any = None
+sees_everything = False
 
 #: What a cursor [7] holds: where a run stands.
 CURSOR = ("state", "step", "episode", "elapsed", "observed", "visited", "exploring")
@@ -91,8 +93,10 @@ def _advance(world, memory, keys, cursor, until, progress, stop):
         pair = state * world.n_actions + action
         outcome = draw_outcome(world, pair, world_key, step)
         proxy_reward = np.nan
-        if draw_observed(world, outcome, observe_key, step):
+        observed = draw_observed(world, outcome, observe_key, step)
+        if observed or sees_everything:
             proxy_reward = draw_reward(world, outcome, noise_key, step)
+        if observed:
             observed_rewards += 1
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         memory.visits[pair] += 1
@@ -141,7 +145,8 @@ def _run(world, memory, keys, cursor, point_steps, episodes, memo, record, progr
 @cache
 def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are kept on disk."""
-    return _bound(_advance, agent, {"act": agent.act, "update": agent.update, "begin": agent.begin})
+    names = ("act", "update", "begin", "sees_everything")
+    return _bound(_advance, agent, {name: getattr(agent, name) for name in names})
 
 
 @cache

@@ -14,7 +14,9 @@ class World(NamedTuple):
     """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `model`.
 
     The first n_acting_states are those in which the agent can act, in the problem's order. After them come
-    states that are only ever entered when the step limit strikes: learning bootstraps from them.
+    states that are seen but never acted in: where the step limit strikes (learning bootstraps from them), and
+    where episodes end. env_outcome, env_terminated and monitor_probability (given the environment's outcome)
+    tell the two factors of an outcome apart, for agents that know the monitor.
     """
 
     offsets: Integers
@@ -26,6 +28,9 @@ class World(NamedTuple):
     monitor_reward: Floats
     observe_probability: Floats
     terminated: Booleans
+    env_outcome: Integers
+    env_terminated: Booleans
+    monitor_probability: Floats
     pair_reward: Floats
     env_pair: Integers
     env_state: Integers
@@ -48,12 +53,11 @@ class World(NamedTuple):
 def compact(problem: MonMDP) -> World:
     """Keep what can be seen; pair_reward is the expected reward of a pair, seen or not."""
     kept = problem.reachable_pairs[problem.pair_of_outcome]
-    goes_on = kept & ~problem.terminated
     entered = np.zeros(problem.n_states, np.bool_)
-    entered[problem.next_state[goes_on]] = True
+    entered[problem.next_state[kept]] = True
     acting = np.flatnonzero(problem.reachable)
     states = np.concatenate([acting, np.flatnonzero(entered & ~problem.reachable)])
-    number = np.zeros(problem.n_states, np.int32)  # where an episode ends may lie outside; nobody goes on from there
+    number = np.zeros(problem.n_states, np.int32)
     number[states] = np.arange(len(states))
     pairs = np.flatnonzero(problem.reachable_pairs)
     lengths = np.diff(problem.offsets)[pairs]
@@ -73,6 +77,9 @@ def compact(problem: MonMDP) -> World:
         monitor_reward=dynamics.monitor_reward[kept],
         observe_probability=dynamics.observe_probability[kept],
         terminated=dynamics.terminated[kept],
+        env_outcome=problem.monitor.env_outcome[kept],
+        env_terminated=problem.environment.terminated[problem.monitor.env_outcome[kept]],
+        monitor_probability=problem.monitor.probability[kept],
         pair_reward=pair_reward[pairs],
         env_pair=problem.env_pair[pairs],
         env_state=(states // len(problem.monitor.states)).astype(np.int32),
