@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 import monmdp
+from monmdp.agents import QLearner
 from monmdp.plain import train_plain
 
 CURVES = ("returns", "observed", "visited", "beta", "explored")
 TABLES = ("visit_counts", "q", "reward_model")
+#: Agents that learn Q step by step, with a learning rate, random actions and a first value.
+Q_LEARNERS = [name for name in monmdp.AGENTS if issubclass(monmdp.AGENTS.find(name), QLearner)]
+#: Agents that may learn from what the monitor shows, and from nothing else.
+DISCREET = [name for name in monmdp.AGENTS if not monmdp.AGENTS.find(name).sees_everything]
 
 
 def same(left: Any, right: Any) -> bool:

@@ -7,12 +7,14 @@ import math
 import numpy as np
 import pytest
 from by_hand import TWINS, Driven, one_state
+from comparing import Q_LEARNERS
 
 import monmdp
 from monmdp import Grid
 
 twins = pytest.mark.parametrize("how", TWINS)
 agents = pytest.mark.parametrize("agent", monmdp.AGENTS)
+learners = pytest.mark.parametrize("agent", Q_LEARNERS)
 RIGHT, STAY = 2, 4
 
 
@@ -68,7 +70,7 @@ def options(agent: str) -> dict[str, float]:
     return {"alpha": 1.0, "initial_q": 0.0, **({"bonus": 0.0} if agent == "Intrinsic" else {})}
 
 
-@agents
+@learners
 def test_an_end_stops_the_future(agent):
     """Paid 1 and over: Q stays at 1."""
     learner = monmdp.AGENTS.build(agent, **options(agent))
@@ -76,7 +78,7 @@ def test_an_end_stops_the_future(agent):
     assert curves.q.item() == 1.0
 
 
-@agents
+@learners
 def test_a_step_limit_does_not(agent):
     """Paid 1 and cut off: Q = 1 + Q / 2 after every step, so 2 − 2^(1−n) after n of them."""
     learner = monmdp.AGENTS.build(agent, **options(agent))

@@ -14,6 +14,7 @@ from comparing import differences, run
 import monmdp
 from monmdp import MonMDPError
 from monmdp.engine.world import compact
+from monmdp.experiments.protocol import agent_defaults
 
 
 def test_a_table_that_cannot_fit_is_refused_by_name_and_size(monkeypatch):
@@ -70,7 +71,7 @@ def test_what_is_said_is_what_is_taken(agent):
     """The size that an agent announces is that of its arrays, within a factor of two."""
     problem = monmdp.make("Empty", "Experts")
     world = compact(problem)
-    built = monmdp.AGENTS.build(agent, alpha=1.0, initial_q=0.0)
+    built = monmdp.AGENTS.build(agent).resolved(agent_defaults(problem, agent))
     taken = sum(part.nbytes for part in built.memory(world, 1, 0) if isinstance(part, np.ndarray))
     assert taken / 2 <= built.memory_bytes(world) <= 2 * taken
     if agent == "Directed":

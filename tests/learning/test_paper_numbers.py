@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import monmdp
+from monmdp.experiments.sweep import PAPER_AGENTS
 
 #: Seeds in the quick suite, and all of them in the slow one.
 SEEDS = [pytest.param(20, id="20 seeds"), pytest.param(100, id="100 seeds", marks=pytest.mark.slow)]
@@ -79,7 +80,7 @@ def test_optimism_is_not_when_rewards_are_hidden_at_random(n):
 
 @seeds
 def test_directed_sees_more_than_any_baseline_where_looking_costs(n):
-    observed = {agent: train("Empty", "Ask", agent, n).observed[:, -1].mean() for agent in monmdp.AGENTS}
+    observed = {agent: train("Empty", "Ask", agent, n).observed[:, -1].mean() for agent in PAPER_AGENTS}
     assert max(observed, key=observed.get) == "Directed"
 
 
@@ -95,7 +96,7 @@ def test_visit_counts_in_river_swim_with_button(n):
 
 def test_baselines_neglect_pairs_there():
     """Their least visited pair, with the monitor on, is visited far less often than Directed's, the most far more."""
-    for agent in monmdp.AGENTS:
+    for agent in PAPER_AGENTS:
         counts = train("RiverSwim", "Button", agent, 5).visit_counts
         if agent != "Directed":
             assert counts.reshape(5, -1).min(1).max() < 150, agent

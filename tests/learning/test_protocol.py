@@ -8,6 +8,7 @@ import pytest
 import monmdp
 from monmdp import MonMDPError
 from monmdp.experiments.protocol import agent_defaults, paper_steps
+from monmdp.experiments.sweep import PAPER_AGENTS
 
 FALLS = (1.0, 0.1)
 
@@ -49,7 +50,7 @@ PAPER = [
 def test_budget_and_learning_rate(environment, monitor, steps, alpha):
     problem = monmdp.make(environment, monitor)
     assert paper_steps(problem) == steps
-    for agent in monmdp.AGENTS:
+    for agent in PAPER_AGENTS:
         found = agent_defaults(problem, agent)["alpha"]
         assert np.broadcast_to(found, 2).tolist() == np.broadcast_to(alpha, 2).tolist()
 
@@ -64,20 +65,49 @@ def test_battery_has_a_budget_too():
 
 
 @pytest.mark.parametrize("names", [("Empty", "Full"), ("Hazard", "Level"), ("RiverSwim", "Ask")])
-@pytest.mark.parametrize("agent", monmdp.AGENTS)
+@pytest.mark.parametrize("agent", PAPER_AGENTS)
 def test_initial_values(names, agent):
     optimistic = 50.0 if names[0] == "RiverSwim" else 1.0
     expected = -10.0 if agent == "Directed" else optimistic
     assert agent_defaults(monmdp.make(*names), agent)["initial_q"] == expected
 
 
-@pytest.mark.parametrize("agent", monmdp.AGENTS)
+@pytest.mark.parametrize("agent", PAPER_AGENTS)
 def test_training_takes_the_protocol(agent):
     """Without a word about steps: the paper's budget, 1,000 points and the end; Q starts where the table says."""
     curves = monmdp.train(monmdp.make("Loop", "Ask"), agent, [1])
     assert curves.steps.tolist() == [*range(0, 15_000, 15), 15_000]
     one = monmdp.train(monmdp.make("RiverSwim", "Ask"), agent, [1], steps=1)
     assert np.median(one.q) == (-10 if agent == "Directed" else 50)
+
+
+@pytest.mark.parametrize("agent", ["Oracle", "ZeroReward", "Ignore", "RewardModel", "Joint", "Sequential"])
+def test_the_older_baselines_learn_with_one_from_minus_ten_everywhere(agent):
+    for names in [("Empty", "Full"), ("Hazard", "Level"), ("RiverSwim", "Experts")]:
+        problem = monmdp.make(*names)
+        found = monmdp.AGENTS.build(agent).resolved(agent_defaults(problem, agent))
+        assert (found.alpha, found.epsilon, found.initial_q) == (1.0, (1.0, 0.0), -10.0)
+    untouched = monmdp.train(monmdp.make("RiverSwim", "Ask"), agent, [1], steps=1).q
+    assert np.median(untouched) in (-10, -20, -21)  # two tables add up, and what is not chosen is one less
+
+
+@pytest.mark.parametrize(
+    ("names", "minimum", "largest"),
+    [
+        (("Empty", "Ask"), 0.0, 1.0),
+        (("Hazard", "Button"), -10.0, 1.0),
+        (("Bottleneck", "Full"), -10.0, 1.0),
+        (("OneWay", "Level"), -0.1, 1.0),
+        (("RiverSwim", "Full"), 0.0, 30.0),
+        (("Hazard(random_action=0.1)", "Ask(cost=1.0)"), -10.0, 1.0),
+    ],
+)
+def test_what_model_based_agents_are_told(names, minimum, largest):
+    defaults = agent_defaults(monmdp.make(*names), "MonitoredMBIE")
+    found = monmdp.AGENTS.build("MonitoredMBIE").resolved(defaults)
+    assert (found.minimum_reward, found.q_max) == (minimum, largest)
+    kept = monmdp.AGENTS.build("MonitoredMBIE", q_max=2.0, minimum_reward=-1.0).resolved(defaults)
+    assert (kept.minimum_reward, kept.q_max) == (-1.0, 2.0)
 
 
 @pytest.mark.parametrize(

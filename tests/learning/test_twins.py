@@ -45,6 +45,25 @@ OTHER_VALUES = {
     "successor_discount": [0.5],
     "balanced_wandering": [True],
     "random_goal_policy": [True],
+    "observe_bonus": [0.5, 0.0],
+    "sweeps": [1, 7],
+    "observe_base": [5.0],
+    "observe_times": [4],
+    "observe_while_unseen": [True],
+    "q_max": [0.25],
+    "minimum_reward": [-3.0],
+    "termination": ["probability"],
+    "known_monitor": [True],
+}
+
+#: Where an option shows that has nothing to do in a river that never ends, and hardly any episodes.
+SHOWN_IN = {
+    "termination": ("Hazard(random_action=0.5)", "Ask"),
+    "observe_bonus": ("Bottleneck", "Ask(observability=0.2)"),
+    "minimum_reward": ("Bottleneck", "Ask(observability=0.2)"),
+    "observe_times": ("Loop", "Ask"),
+    "observe_while_unseen": ("Loop", "Full"),
+    "observe_base": ("Loop", "Ask"),
 }
 
 OPTIONS = [
@@ -72,10 +91,19 @@ def test_compiled_and_plain_runs_are_equal(agent, kind):
 def test_every_option_changes_both_twins_alike(agent, option, value):
     """An option that does nothing would be an argument accepted and ignored."""
     assert option in OTHER_VALUES, f"say here another value for the new option {option!r}"
-    problem = monmdp.make("RiverSwim", "Ask")
+    problem = monmdp.make(*SHOWN_IN.get(option, ("RiverSwim", "Ask")))
     default = run(monmdp.train(problem, agent, [3], steps=600, points=7), 3)
     changed = assert_twins(problem, monmdp.AGENTS.build(agent, **{option: value}), steps=600, seed=3, points=7)
     assert differences(default, changed)
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("options", [{}, {"termination": "probability", "observe_times": 3}], ids=["faithful", "mended"])
+def test_planning_with_a_known_monitor(options, kind):
+    environment, monitor, steps = PROBLEMS[kind]
+    discount = 0.9 if kind == "no step limit" else 0.99
+    agent = monmdp.AGENTS.build("MonitoredMBIE", known_monitor=True, **options)
+    assert_twins(monmdp.make(environment, monitor, discount=discount), agent, steps // 2)
 
 
 @pytest.mark.parametrize("target", ["first visit", "occupancy"])

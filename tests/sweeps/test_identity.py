@@ -18,7 +18,9 @@ BASE = {"environment": "Empty", "monitor": "Ask", "agent": "Directed", "steps": 
 OTHER = {
     "alpha": 0.3, "epsilon": 0.4, "initial_q": 7.5, "beta_bar": 0.5, "successor_target": "occupancy",
     "successor_alpha": 0.2, "successor_discount": 0.5, "balanced_wandering": True, "random_goal_policy": True,
-    "bonus": 0.7, "count_alpha": 0.2, "count_discount": 0.5,
+    "bonus": 0.7, "count_alpha": 0.2, "count_discount": 0.5, "observe_bonus": 0.7, "sweeps": 7, "observe_base": 2.0,
+    "observe_times": 3, "observe_while_unseen": True, "q_max": 7.5, "minimum_reward": -7.5,
+    "termination": "probability", "known_monitor": True,
 }  # fmt: skip
 
 

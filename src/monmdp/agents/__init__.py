@@ -4,7 +4,26 @@ from monmdp.agents.base import AGENTS, Agent, QLearner
 from monmdp.agents.directed import Directed
 from monmdp.agents.greedy import Naive, Optimism
 from monmdp.agents.intrinsic import Intrinsic
+from monmdp.agents.mbie import MonitoredMBIE
 from monmdp.agents.qcounts import QCounts
 from monmdp.agents.ucb import UCB
+from monmdp.agents.unseen import Ignore, Joint, Oracle, RewardModel, Sequential, ZeroReward
 
-__all__ = ["AGENTS", "UCB", "Agent", "Directed", "Intrinsic", "Naive", "Optimism", "QCounts", "QLearner"]
+__all__ = [
+    "AGENTS",
+    "UCB",
+    "Agent",
+    "Directed",
+    "Ignore",
+    "Intrinsic",
+    "Joint",
+    "MonitoredMBIE",
+    "Naive",
+    "Optimism",
+    "Oracle",
+    "QCounts",
+    "QLearner",
+    "RewardModel",
+    "Sequential",
+    "ZeroReward",
+]

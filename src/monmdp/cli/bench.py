@@ -32,11 +32,12 @@ class Bench:
 
     def run(self, console: Console) -> None:
         from monmdp.experiments.benchmark import SHOWN, machine, measure_paper, rows
+        from monmdp.plain import PLAIN_AGENTS
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
         with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("measuring agents", total=len(SHOWN) * 6)
+            task = bar.add_task("measuring agents", total=len(SHOWN) * len(PLAIN_AGENTS))
             measured = []
             for row in rows():
                 measured.append(row)

@@ -21,14 +21,14 @@ class List:
 
     def run(self, console: Console) -> None:
         from monmdp import ENVIRONMENTS, MONITORS
-        from monmdp.agents import AGENTS, QLearner
+        from monmdp.agents import AGENTS, Agent
         from monmdp.environments import Environment
         from monmdp.monitors import Monitor
 
         kinds: list[tuple[str, Any, Any]] = [
             ("environments", ENVIRONMENTS, Environment),
             ("monitors", MONITORS, Monitor),
-            ("agents", AGENTS, QLearner),
+            ("agents", AGENTS, Agent),
         ]
         if self.json:
             print(json_text.dumps({title: list(registry) for title, registry, _ in kinds}))
@@ -41,7 +41,8 @@ class List:
                 entry = registry.find(name)
                 table.add_row(f"[bold]{name}[/]", entry.__doc__.splitlines()[0], _options(entry, base))
             console.print(table)
-            console.print(f"[dim]Every one also takes: {_options(base, object)}[/]\n")
+            shared = _options(base, object)
+            console.print(f"[dim]Every one also takes: {shared}[/]\n" if shared else "")
         console.print('[dim]Options are written as in monmdp solve Empty "Ask(cost=0.5)".[/]')
 
 

@@ -34,7 +34,7 @@ class Watch:
     monitor: tyro.conf.Positional[str] = "Full"
     """A monitor, such as Ask."""
     agent: str = "Directed"
-    """One of the paper's six agents, such as Directed, with options as in "Directed(beta_bar=0.1)"."""
+    """An agent, such as Directed, with options as in "Directed(beta_bar=0.1)"."""
     seed: int = 0
     """Which run to watch."""
     steps: int | None = None

@@ -14,7 +14,7 @@ from typing import Any
 from monmdp.experiments.plan import BATCH, Batch
 from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
 from monmdp.experiments.runner import Control, Outcome, run_batch, run_sweep
-from monmdp.experiments.sweep import Sweep
+from monmdp.experiments.sweep import PAPER_AGENTS, Sweep
 from monmdp.join import make
 from monmdp.model import MonMDP
 from monmdp.plain.agents import PLAIN_AGENTS, plain_agent
@@ -97,13 +97,13 @@ def measure_paper(progress: Callable[[int, int], None]) -> Paper:
     """One seed of everything with 1,001 exact evaluations each, how threads scale, and the cost of a sweep."""
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
     found, done = {}, 0
-    for agent in PLAIN_AGENTS:
+    for agent in PAPER_AGENTS:
         train(problems[0], agent, 1, steps=50)
         found[agent] = 0.0
         for problem in problems:
             found[agent] += train(problem, agent, 1, threads=1).seconds
             done += 1
-            progress(done, len(problems) * len(PLAIN_AGENTS))
+            progress(done, len(problems) * len(PAPER_AGENTS))
     wall, trained = sweep_overhead()
     return Paper(found, n_cores(), _speedup(), (wall - trained) / trained)
 

@@ -35,10 +35,20 @@ ALPHA: dict[str, tuple[float, float]] = {
 FALLING_ALPHA = {"Experts": {"RiverSwim": 0.05}}
 FALLING_ALPHA_END = 0.1
 
+#: The baselines of the paper that introduced Mon-MDPs; they learn with 1 everywhere.
+AAMAS_AGENTS = ("Oracle", "ZeroReward", "Ignore", "RewardModel", "Joint", "Sequential")
+ALPHA_OF_AGENT = dict.fromkeys(AAMAS_AGENTS, 1.0)
+
 #: Where Q starts: agent, then environment, then everybody else.
-INITIAL_Q_OF_AGENT = {"Directed": -10.0}
+INITIAL_Q_OF_AGENT = {"Directed": -10.0, **dict.fromkeys(AAMAS_AGENTS, -10.0)}
 INITIAL_Q_OF_ENVIRONMENT = {"RiverSwim": 50.0}
 INITIAL_Q = 1.0
+
+#: What model-based agents are told: no reward is smaller than this, and no value of a pair is larger.
+MINIMUM_REWARD_OF_ENVIRONMENT = {"Hazard": -10.0, "Bottleneck": -10.0, "OneWay": -0.1}
+MINIMUM_REWARD = 0.0
+Q_MAX_OF_ENVIRONMENT = {"RiverSwim": 30.0}
+Q_MAX = 1.0
 
 
 def kind(name: str) -> str:
@@ -79,6 +89,8 @@ def agent_defaults_for(environment: str, monitor: str, agent: str) -> dict[str, 
     """The same by class names; unknown ones get what everybody else gets."""
     by_environment = INITIAL_Q_OF_ENVIRONMENT.get(environment, INITIAL_Q)
     return {
-        "alpha": learning_rate(environment, monitor),
+        "alpha": ALPHA_OF_AGENT.get(agent, learning_rate(environment, monitor)),
         "initial_q": INITIAL_Q_OF_AGENT.get(agent, by_environment),
+        "minimum_reward": MINIMUM_REWARD_OF_ENVIRONMENT.get(environment, MINIMUM_REWARD),
+        "q_max": Q_MAX_OF_ENVIRONMENT.get(environment, Q_MAX),
     }

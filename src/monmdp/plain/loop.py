@@ -12,7 +12,8 @@ from monmdp.engine.loop import STREAMS, Record, new_record
 from monmdp.engine.random import normal, stream, uniform
 from monmdp.experiments.protocol import agent_defaults, paper_steps
 from monmdp.model import Floats, MonMDP
-from monmdp.plain.agents import PlainAgent, plain_agent
+from monmdp.plain.agents import plain_agent
+from monmdp.plain.base import PlainAgent
 from monmdp.solve import NEGLIGIBLE
 from monmdp.training import as_agent, recording_points
 
@@ -46,7 +47,7 @@ def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Itera
             outcome += 1
         observed = uniform(keys["observe"], step) < arrays.observe_probability[outcome]
         proxy_reward = math.nan
-        if observed:
+        if observed or agent.options.sees_everything:
             proxy_reward = float(arrays.env_reward[outcome])
             if arrays.reward_noise[outcome] > 0:
                 proxy_reward += float(arrays.reward_noise[outcome]) * normal(keys["noise"], step)

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from monmdp.model import MonMDP
-from monmdp.plain.agents import PlainAgent
+from monmdp.plain.base import PlainAgent
 from monmdp.plain.loop import Stepped, plain_return
 from monmdp.render.text import GLYPHS, action_symbol
 from monmdp.solve import greedy_policy, optimal_values, policy_return
