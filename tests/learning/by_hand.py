@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from comparing import Q_LEARNERS
 
 import monmdp
 from monmdp import Rule, Step
@@ -31,7 +32,8 @@ class Driven:
     """An agent that is told what happened; options must be complete."""
 
     def __init__(self, how: str, problem: monmdp.MonMDP, agent: str, steps: int = 100, seed: int = 0, **options: Any):
-        built = monmdp.AGENTS.build(agent, **{"alpha": 1.0, "initial_q": 0.0, **options})
+        first = {"alpha": 1.0, "initial_q": 0.0} if agent in Q_LEARNERS else {"q_max": 1.0, "minimum_reward": 0.0}
+        built = monmdp.AGENTS.build(agent, **{**first, **options})
         self.how, self.problem, self.kind, self.step = how, problem, type(built), 0
         self.key = np.uint64(stream(seed, "agent"))
         if how == "plain":
@@ -52,6 +54,20 @@ class Driven:
         else:
             self.kind.update(self.memory, *told)
         self.step += 1
+
+    def begins(self, state: int = 0) -> None:
+        """An episode begins."""
+        if self.how == "plain":
+            self.memory.begin(state, self.step)
+        else:
+            self.kind.begin(self.memory, state, self.step)
+
+    def plans(self) -> None:
+        """Q is about to be evaluated."""
+        if self.how == "plain":
+            self.memory.plan(self.step)
+        else:
+            self.kind.plan(self.memory, self.step)
 
     def chooses(self, state: int, step: int | None = None) -> tuple[int, bool]:
         """The action it would take now, and whether that is exploration."""

@@ -98,7 +98,9 @@ def test_every_option_changes_both_twins_alike(agent, option, value):
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)
-@pytest.mark.parametrize("options", [{}, {"termination": "probability", "observe_times": 3}], ids=["faithful", "mended"])
+@pytest.mark.parametrize(
+    "options", [{}, {"termination": "probability", "observe_times": 3}], ids=["faithful", "mended"]
+)
 def test_planning_with_a_known_monitor(options, kind):
     environment, monitor, steps = PROBLEMS[kind]
     discount = 0.9 if kind == "no step limit" else 0.99
