@@ -19,7 +19,7 @@ from monmdp.engine.evaluation import exact_return, sampled_return
 from monmdp.engine.random import stream
 from monmdp.engine.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.engine.world import World
-from monmdp.model import Floats, Integers
+from monmdp.model import Dynamics, Floats, Integers
 
 #: The streams of a run, in the order of its keys.
 STREAMS = ("start", "world", "observe", "noise", "agent", "evaluation")
@@ -82,6 +82,10 @@ def _advance(world, memory, keys, cursor, until, progress, stop):
     start_key, world_key, observe_key, noise_key, agent_key = keys[0], keys[1], keys[2], keys[3], keys[4]
     state, step, episode, elapsed = cursor[0], cursor[1], cursor[2], cursor[3]
     observed_rewards, distinct, exploring_steps = cursor[4], cursor[5], cursor[6]
+    dynamics = Dynamics(  # a small tuple: every inlined kernel that is given one counts references to all its arrays
+        world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
+        world.monitor_reward, world.observe_probability, world.terminated,
+    )  # fmt: skip
     while step < until:
         if step % LISTEN_EVERY == 0:
             progress[0] = step
@@ -91,13 +95,13 @@ def _advance(world, memory, keys, cursor, until, progress, stop):
             begin(memory, state, step)
         action, exploring = act(memory, state, step, agent_key)
         pair = state * world.n_actions + action
-        outcome = draw_outcome(world, pair, world_key, step)
+        outcome = draw_outcome(dynamics, pair, world_key, step)
         proxy_reward = np.nan
-        observed = draw_observed(world, outcome, observe_key, step)
-        if observed or sees_everything:
-            proxy_reward = draw_reward(world, outcome, noise_key, step)
-        if observed:
+        if draw_observed(dynamics, outcome, observe_key, step):
+            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
             observed_rewards += 1
+        elif sees_everything:
+            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         memory.visits[pair] += 1
         if memory.visits[pair] == 1:
