@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import monmdp
 from monmdp import Rule, Step
 from monmdp.agents.ucb import confidence_bounds
-from monmdp.plain.agents import confidence_bonus
+from monmdp.plain.paper import confidence_bonus
 
 twins = pytest.mark.parametrize("how", TWINS)
 
