@@ -2,6 +2,7 @@
 
 from monmdp.agents.base import AGENTS, Agent, QLearner
 from monmdp.agents.directed import Directed
+from monmdp.agents.directed_model import DirectedModel
 from monmdp.agents.greedy import Naive, Optimism
 from monmdp.agents.intrinsic import Intrinsic
 from monmdp.agents.mbie import MonitoredMBIE
@@ -14,6 +15,7 @@ __all__ = [
     "UCB",
     "Agent",
     "Directed",
+    "DirectedModel",
     "Ignore",
     "Intrinsic",
     "Joint",

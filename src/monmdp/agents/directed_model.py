@@ -1,0 +1,488 @@
+"""DirectedModel: directed exploration on a factored model, toward what is least known, with plans instead of Ŝ.
+
+Goals, nearest first:
+  1. environment pairs never tried, and rewards never seen, where they can be seen;
+  2. the least visited joint pairs, while log(t + 2) / N(s,a) > β̄;
+  3. environment pairs with log(t + 2) / N(sE,aE) > β̄E, which is smaller where moves have turned out to be random, and
+     noisy rewards whose mean is not accurate enough yet.
+Without goals, greedy on Q: Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), R̂ the minimum reward where none was seen.
+A reward that should have been seen log(t + 2) times by now, and was not, is given up until its pair is tried again.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp import check
+from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.factored_model import (
+    FactoredModel,
+    best_chance_shown,
+    chance_shown,
+    context_of,
+    lay_out,
+    learn_model,
+    new_factored_model,
+    outcomes_known,
+    predicted_reward,
+    row_of,
+)
+from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
+from monmdp.engine.compile import kernel
+from monmdp.engine.evaluation import choose_best
+from monmdp.engine.world import World
+from monmdp.errors import MonMDPError
+from monmdp.model import Booleans, Floats, Integers
+
+#: Numbers of visits that are told apart when looking for the least.
+LEVELS = 4096
+#: Pairs that serve this well are taken where the agent stands, without a plan.
+SERVES_WELL = 0.95
+#: A plan is made anew after so many steps, arrived or not.
+PLAN_STEPS = 100
+#: Q is planned until it is this accurate, relative to its size, sweeping the greedy policy so many times in between.
+ACCURACY = 1e-7
+POLICY_SWEEPS = 50
+ROUNDS = 1000
+#: A reward that should have been seen HOPE · log(t + 2) times is given up, and looked for again, when there is nothing
+#: better to do, until it should have been seen LAST_HOPE · log(t + 2) times.
+HOPE = 2.0
+LAST_HOPE = 8.0
+
+
+class Explorer(NamedTuple):
+    """Arrays of a DirectedModel that are not about the model itself.
+
+    discovered [S], env_discovered [SE]; at_level [LEVELS]: known pairs by number of visits; hopeless [SE * AE]:
+    rewards given up; reward_squares [SE * AE]: sums of squared deviations.
+    counts: see the constants below. scales: lowest reward seen or told, highest, lowest monitor reward.
+    planned_tries [rows]: tries when Q was planned last, stale [2]: whether Q must be planned before it is evaluated,
+    and before it is acted on.
+    """
+
+    discovered: Booleans
+    env_discovered: Booleans
+    at_level: Integers
+    hopeless: Booleans
+    reward_squares: Floats
+    env_tries: Integers
+    counts: Integers
+    scales: Floats
+    choices: Floats
+    here: Integers
+    planned_tries: Integers
+    stale: Integers
+
+
+#: Places in `counts`: least number of visits; environment pairs never tried, and tried but never seen; what the plan
+#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; when to look for goals again;
+#: steps since a goal was reached.
+LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, AGAIN, WAITED = range(9)
+
+
+class Plan(NamedTuple):
+    """The model laid out for planning Q: states [S], and by place rewards, ending, successors; values [S], best [S]."""
+
+    states: Integers
+    rewards: Floats
+    ending: Floats
+    bounds: Integers
+    chances: Floats
+    targets: Integers
+    values: Floats
+    best: Integers
+
+
+class DirectedModelMemory(NamedTuple):
+    """Q̂ [S, A], visits [S * A], R̂ and its counts [SE * AE], the model, the way to goals, the plan, and options."""
+
+    q: Floats
+    visits: Integers
+    reward_model: Floats
+    reward_counts: Integers
+    model: FactoredModel
+    way: Way
+    explorer: Explorer
+    plan: Plan
+    beta_bar: float
+    certain: float
+    uncertain: float
+    accuracy: float
+    observes: bool
+    discount: float
+
+
+@kernel
+def discover(memory, state):
+    """A state seen for the first time is known from now on, and so are its pairs."""
+    explorer, model = memory.explorer, memory.model
+    if not explorer.discovered[state]:
+        explorer.discovered[state] = True
+        explorer.at_level[0] += model.n_actions
+        explorer.counts[LEVEL] = 0
+        model.changes[0] += 1
+        env_state = model.env_state[state]
+        if not explorer.env_discovered[env_state]:
+            explorer.env_discovered[env_state] = True
+            explorer.counts[UNTRIED] += model.n_env_actions
+
+
+@kernel
+def expected_sightings(memory, state, action):
+    """How often the reward of an environment pair should have been seen by now, if it could be."""
+    model, total = memory.model, 0.0
+    for monitor_state in range(model.n_monitor_states):
+        other = model.joint[model.env_state[state] * model.n_monitor_states + monitor_state]
+        if other < 0:
+            continue
+        for monitor_action in range(model.n_monitor_actions):
+            same = action - action % model.n_monitor_actions + monitor_action
+            visits = model.own_visits[other * model.n_actions + same]
+            if visits > 0:
+                if model.knows_monitor:
+                    total += visits * chance_shown(model, other, same)
+                else:
+                    context = context_of(model, other, same)
+                    total += visits * model.shown[context] / model.context_visits[context]
+    return total
+
+
+@kernel
+def is_inaccurate(seen, squares, wanted, log_time, most):
+    """Whether a noisy reward's 95% interval is wider than wanted, and it was seen less than log(t + 2) / most times."""
+    if seen == 0 or seen * most > log_time:
+        return False
+    return seen == 1 or 1.96 * math.sqrt(squares / (seen - 1) / seen) > wanted
+
+
+@kernel
+def serve(memory, purpose, states, start, stop, step, serves):
+    """g(s,a) of states[start] … states[stop - 1], into serves [n, A]; returns the largest.
+
+    1: try environment pairs and see rewards for the first time; 2: visit the least visited; 3: be sure.
+    """
+    model, counts, n_actions = memory.model, memory.explorer.counts, memory.model.n_actions
+    visits, tries, seen = memory.visits, model.tries, memory.reward_counts
+    hopeless, squares = memory.explorer.hopeless, memory.explorer.reward_squares
+    scales, level, noisy = memory.explorer.scales, counts[LEVEL], counts[NOISY] > 0
+    log_time, best_chance, largest = math.log(step + 2.0), best_chance_shown(model), 0.0
+    for i in range(start, stop):
+        state = states[i]
+        env_first = model.env_state[state] * model.n_env_actions
+        for action in range(n_actions):
+            pair, env_pair = state * n_actions + action, env_first + action // model.n_monitor_actions
+            row = env_pair if model.pools_environment else pair
+            service = 0.0
+            if purpose == 1:
+                if tries[row] == 0:
+                    service = 0.5 + 0.5 * chance_shown(model, state, action)
+                elif memory.observes and seen[env_pair] == 0 and not hopeless[env_pair]:
+                    service = chance_shown(model, state, action)
+                    service = service if service >= 0.5 * best_chance else 0.0
+            elif purpose == 2:
+                service = 1.0 if visits[pair] <= level else 0.0
+            elif log_time > memory.certain * tries[row] or (
+                log_time > memory.uncertain * tries[row] and outcomes_known(model, row) > 1
+            ):
+                service = SERVES_WELL
+            elif (
+                noisy
+                and is_inaccurate(
+                    seen[env_pair], squares[env_pair], memory.accuracy * (scales[1] - scales[0]), log_time,
+                    memory.uncertain,
+                )
+            ) or (
+                hopeless[env_pair] and expected_sightings(memory, state, action) <= LAST_HOPE * log_time
+            ):
+                service = min(chance_shown(model, state, action), SERVES_WELL)
+                service = service if service >= 0.5 * best_chance else 0.0
+            serves[i, action] = service
+            largest = max(largest, service)
+    return largest
+
+
+@kernel
+def find_way(memory, purpose, origin, step):
+    """Search layer by layer and plan; returns whether any goal can be reached."""
+    way, model, counts = memory.way, memory.model, memory.explorer.counts
+    begin_search(way, origin)
+    start, depth, last = 0, 0, 1 << 60
+    while start < way.told[0] and depth <= last:
+        stop = way.told[0]
+        if serve(memory, purpose, way.states, start, stop, step, way.serves) > 0.0 and way.told[2] == 0:
+            way.told[2], last = 1, depth + BEYOND
+        lay_out(model, way.states, start, stop, way.bounds, way.chances, way.targets, way.ending)
+        if depth < last:
+            go_on(way, memory.explorer.discovered, model.n_actions, start, stop, depth + 1)
+        start, depth = stop, depth + 1
+    counts[PURPOSE], counts[CHANGES], counts[LEFT] = purpose, model.changes[0], PLAN_STEPS
+    if way.told[2] == 0:
+        return False
+    settle(way, model.n_actions)
+    sweep_way(way, model.n_actions)
+    return True
+
+
+@kernel
+def follow(memory, purpose, state, step, key):
+    """An action on the way to the goals of a purpose, or -1 if there are none."""
+    way, model, explorer, counts = memory.way, memory.model, memory.explorer, memory.explorer.counts
+    explorer.here[0] = state
+    choices = explorer.choices[0]
+    if serve(memory, purpose, explorer.here, 0, 1, step, explorer.choices) >= SERVES_WELL:
+        counts[LEFT] = 0
+        return choose_best(choices, key, 2 * step + 1)
+    current = counts[PURPOSE] == purpose and counts[CHANGES] == model.changes[0] and way.stamp[state] == way.told[1]
+    if current and way.told[2] == 0 and step < counts[AGAIN]:
+        return -1
+    if not (current and way.told[2] == 1 and counts[LEFT] > 0) and not find_way(memory, purpose, state, step):
+        counts[AGAIN] = step + step // 16 + 16
+        return -1
+    i = weigh(way, state, choices)
+    action = choose_best(choices, key, 2 * step + 1)
+    counts[LEFT] = 0 if way.serves[i, action] > 0.0 else counts[LEFT] - 1
+    return action
+
+
+@kernel
+def act_directed_model(memory, state, step, key):
+    """Toward the nearest goal of the first purpose that has any; greedy on Q where none has."""
+    counts = memory.explorer.counts
+    for purpose in range(1, 4):
+        due = True
+        if purpose == 1:
+            due = counts[UNTRIED] > 0 or counts[UNSEEN] > 0
+        elif purpose == 2:
+            due = counts[LEVEL] == 0 or math.log(step + 2.0) > memory.beta_bar * counts[LEVEL]
+        if due:
+            action = follow(memory, purpose, state, step, key)
+            if action >= 0:
+                return action, True
+    if memory.explorer.stale[1]:
+        plan_values(memory)
+    return choose_best(memory.q[state], key, 2 * step + 1), False
+
+
+@kernel
+def beta_directed_model(memory, step):
+    """log(t + 2) / N of the least visited known pair."""
+    level = memory.explorer.counts[LEVEL]
+    return math.log(step + 2.0) / level if level > 0 else math.inf
+
+
+@kernel
+def begin_directed_model(memory, state, step):
+    """Remember where episodes begin."""
+    discover(memory, state)
+    memory.model.changes[0] += note_start(memory.way, state)
+
+
+@kernel
+def count_visit(memory, pair):
+    """Keep the least number of visits of any known pair."""
+    levels, counts, visits = memory.explorer.at_level, memory.explorer.counts, memory.visits[pair]
+    if visits < LEVELS:
+        levels[visits - 1] -= 1
+        levels[visits] += 1
+    while counts[LEVEL] < LEVELS - 1 and levels[counts[LEVEL]] == 0:
+        counts[LEVEL] += 1
+
+
+@kernel
+def learn_seen_reward(memory, env_pair, reward):
+    """R̂ as a running mean, and its squared deviations."""
+    explorer, scales = memory.explorer, memory.explorer.scales
+    if memory.reward_counts[env_pair] == 0 and not explorer.hopeless[env_pair]:
+        explorer.counts[UNSEEN] -= 1
+    explorer.hopeless[env_pair] = False
+    if memory.reward_counts[env_pair] == 0:
+        memory.reward_model[env_pair] = 0.0
+    memory.reward_counts[env_pair] += 1
+    error = reward - memory.reward_model[env_pair]
+    memory.reward_model[env_pair] += error / memory.reward_counts[env_pair]
+    explorer.reward_squares[env_pair] += error * (reward - memory.reward_model[env_pair])
+    if explorer.reward_squares[env_pair] > 1e-12:
+        explorer.counts[NOISY] = 1
+    scales[0], scales[1] = min(scales[0], reward), max(scales[1], reward)
+
+
+@kernel
+def update_directed_model(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+    """Count everything, and see whether a reward must be given up."""
+    model, explorer = memory.model, memory.explorer
+    row, shown = row_of(model, state, action), not math.isnan(proxy_reward)
+    count_visit(memory, state * model.n_actions + action)
+    if explorer.env_tries[env_pair] == 0:
+        explorer.counts[UNTRIED] -= 1
+        explorer.counts[UNSEEN] += 1
+    explorer.env_tries[env_pair] += 1
+    learn_model(model, state, action, next_state, terminated, shown, monitor_reward)
+    explorer.scales[2] = min(explorer.scales[2], monitor_reward)
+    if not terminated:
+        discover(memory, next_state)
+    if shown:
+        learn_seen_reward(memory, env_pair, proxy_reward)
+    elif memory.reward_counts[env_pair] == 0:
+        hopeless = expected_sightings(memory, state, action) > HOPE * math.log(step + 2.0)
+        if hopeless != explorer.hopeless[env_pair]:
+            explorer.hopeless[env_pair] = hopeless
+            explorer.counts[UNSEEN] += -1 if hopeless else 1
+            model.changes[0] += 1
+    explorer.stale[0] = 1
+    if model.tries[row] >= 2 * explorer.planned_tries[row]:
+        explorer.planned_tries[row] = model.tries[row]
+        explorer.stale[1] = 1
+
+
+@kernel
+def lay_out_all(memory):
+    """Lay out all pairs of environment states that are known; returns how many states."""
+    model, plan, size = memory.model, memory.plan, 0
+    for state in range(memory.q.shape[0]):
+        if memory.explorer.env_discovered[model.env_state[state]]:
+            plan.states[size] = state
+            size += 1
+    lay_out(model, plan.states, 0, size, plan.bounds, plan.chances, plan.targets, plan.ending)
+    for i in range(size):
+        state = plan.states[i]
+        env_first = model.env_state[state] * model.n_env_actions
+        for action in range(model.n_actions):
+            if plan.ending[i, action] >= 0.0:
+                seen = memory.reward_model[env_first + action // model.n_monitor_actions]
+                plan.rewards[i, action] = seen + predicted_reward(model, state, action)
+    return size
+
+
+@kernel
+def look_ahead(rewards, bounds, chances, targets, values, discount, i, action):
+    """r + γ Σ P̂ V."""
+    total, slot = 0.0, i * rewards.shape[1] + action
+    for k in range(bounds[slot], bounds[slot + 1]):
+        total += chances[k] * values[targets[k]]
+    return rewards[i, action] + discount * total
+
+
+@kernel
+def plan_values(memory):
+    """Modified policy iteration from the last values: one improvement, then some sweeps of the greedy policy."""
+    plan, q, discount, scales = memory.plan, memory.q, memory.discount, memory.explorer.scales
+    size = lay_out_all(memory)
+    states, rewards, bounds, chances = plan.states, plan.rewards, plan.bounds, plan.chances
+    targets, ending, values, best = plan.targets, plan.ending, plan.values, plan.best
+    bottom = (scales[0] + min(scales[2], 0.0)) / (1.0 - discount)
+    for state in range(len(values)):
+        if not memory.explorer.env_discovered[memory.model.env_state[state]]:
+            values[state] = bottom
+            q[state] = bottom
+    for _ in range(ROUNDS):
+        for i in range(size):
+            best[i] = -1
+            for action in range(q.shape[1]):
+                value = bottom
+                if ending[i, action] >= 0.0:
+                    value = look_ahead(rewards, bounds, chances, targets, values, discount, i, action)
+                    if best[i] < 0 or value > q[states[i], best[i]]:
+                        best[i] = action
+                q[states[i], action] = value
+        change, largest = 0.0, 1.0
+        for i in range(size):
+            value = q[states[i], best[i]] if best[i] >= 0 else bottom
+            change = max(change, abs(value - values[states[i]]))
+            largest = max(largest, abs(value))
+            values[states[i]] = value
+        enough = ACCURACY * largest * (1.0 - discount)
+        if change * discount <= enough:
+            break
+        for _ in range(POLICY_SWEEPS):
+            change = 0.0
+            for i in range(size):
+                if best[i] >= 0:
+                    value = look_ahead(rewards, bounds, chances, targets, values, discount, i, best[i])
+                    change = max(change, abs(value - values[states[i]]))
+                    values[states[i]] = value
+            if change * discount <= enough:
+                break
+    memory.explorer.stale[1] = 0
+
+
+@kernel
+def plan_directed_model(memory, step):
+    """Q is ready to be evaluated."""
+    if memory.explorer.stale[0]:
+        plan_values(memory)
+        memory.explorer.stale[0] = 0
+
+
+@AGENTS.add
+@dataclass(frozen=True, kw_only=True)
+class DirectedModel(Agent):
+    """Plans its way to what is least known, on a model that keeps environment and monitor apart."""
+
+    beta_bar: float = 10.0
+    certain: float = 0.5
+    uncertain: float = 0.1
+    accuracy: float = 0.05
+    minimum_reward: float | None = None
+    observe: bool = True
+    pool_environment: bool = True
+    pool_monitor: bool = True
+    known_monitor: bool = False
+
+    act = act_directed_model
+    update = update_directed_model
+    beta = beta_directed_model
+    begin = begin_directed_model
+    plan = plan_directed_model
+
+    def memory(self, world: World, steps: int, seed: int) -> Any:
+        n, m = world.n_states, world.n_actions
+        model = new_factored_model(world, steps, self.pool_environment, self.pool_monitor, self.known_monitor)
+        lowest = 0.0 if self.minimum_reward is None else self.minimum_reward
+        if self.known_monitor:
+            room = len(model.known.probability)
+        else:
+            links = len(model.moves.times) * (world.n_monitor_states * world.n_monitor_actions if self.pool_environment else 1)
+            room = links * world.n_monitor_states
+        return DirectedModelMemory(
+            q=np.zeros((n, m)),
+            visits=np.zeros(n * m, np.int64),
+            reward_model=np.full(world.n_env_pairs, float(lowest)),
+            reward_counts=np.zeros(world.n_env_pairs, np.int64),
+            model=model,
+            way=new_way(n, m, room),
+            explorer=Explorer(
+                discovered=np.zeros(n, np.bool_),
+                env_discovered=np.zeros(world.n_env_states, np.bool_),
+                at_level=np.zeros(LEVELS, np.int64),
+                hopeless=np.zeros(world.n_env_pairs, np.bool_),
+                reward_squares=np.zeros(world.n_env_pairs),
+                env_tries=np.zeros(world.n_env_pairs, np.int64),
+                counts=np.zeros(9, np.int64),
+                scales=np.array([lowest, 0.0, 0.0]),
+                choices=np.zeros((1, m)),
+                here=np.zeros(1, np.int64),
+                planned_tries=np.zeros(len(model.tries), np.int64),
+                stale=np.ones(2, np.int64),
+            ),
+            plan=Plan(
+                states=np.zeros(n, np.int64),
+                rewards=np.zeros((n, m)),
+                ending=np.zeros((n, m)),
+                bounds=np.zeros(n * m + 1, np.int64),
+                chances=np.zeros(room),
+                targets=np.zeros(room, np.int64),
+                values=np.zeros(n),
+                best=np.zeros(n, np.int64),
+            ),
+            beta_bar=float(self.beta_bar),
+            certain=float(self.certain),
+            uncertain=float(self.uncertain),
+            accuracy=float(self.accuracy),
+            observes=self.observe,
+            discount=world.discount,
+        )
