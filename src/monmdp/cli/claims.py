@@ -91,14 +91,15 @@ def _print(console: Console, folder: Path, claims: list[Claim], details: bool) -
 
 
 def _write_markdown(path: Path, claims: list[Claim], details: bool) -> None:
-    lines = _markdown(COLUMNS, [[getattr(claim, column) for column in COLUMNS] for claim in claims])
+    lines = markdown(COLUMNS, [[getattr(claim, column) for column in COLUMNS] for claim in claims])
     for claim in claims if details else ():
         rows = [[getattr(row, column) for column in DETAIL_COLUMNS] for row in claim.details]
-        lines += ["", f"## {claim.claim}", "", f"Expected: {claim.expected}.", "", *_markdown(DETAIL_COLUMNS, rows)]
+        lines += ["", f"## {claim.claim}", "", f"Expected: {claim.expected}.", "", *markdown(DETAIL_COLUMNS, rows)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _markdown(header: tuple[str, ...], rows: list[list[str]]) -> list[str]:
+def markdown(header: tuple[str, ...], rows: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table."""
     escaped = [[cell.replace("|", r"\|") for cell in row] for row in [list(header), *rows]]
     lines = [f"| {' | '.join(row)} |" for row in escaped]
     return [lines[0], "|---" * len(header) + "|", *lines[1:]]
