@@ -5,17 +5,26 @@ BIN := .venv/bin
 EXTRAS ?= test,human
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: reproduce test test-all lint format clean
+.PHONY: reproduce test test-all browser lint format clean
 
-reproduce: $(STAMP)  ## the paper's optima, then its main figure's runs into results/
+reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them claims, figures, page
 	$(BIN)/monmdp optima
 	$(BIN)/monmdp reproduce --preset quick --out results
+	$(BIN)/monmdp claims results
+	$(BIN)/monmdp figure all results
+	$(BIN)/monmdp report results
 
-test: $(STAMP) lint  ## the test suite, on all cores
+test: $(STAMP) lint browser  ## the test suite, on all cores
 	$(BIN)/pytest -n auto -m "not slow"
 
-test-all: $(STAMP) lint  ## the test suite with its slow part
+test-all: $(STAMP) lint browser  ## the test suite with its slow part
 	$(BIN)/pytest -n auto
+
+browser:  ## the page is tested in a real browser; Debian's is installed where there is none
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || ( \
+		as_root=$$( [ "$$(id -u)" = 0 ] || echo sudo ); \
+		$$as_root apt-get update -qq && $$as_root apt-get install -y -qq chromium >/dev/null ) || \
+		echo "Install Chromium, so that the page can be tested." >&2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,34 +1,39 @@
-"""One figure: greedy return over training, with the exact optimum as a line."""
+"""One figure of fresh curves: greedy return over training, with the exact optimum as a line."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
+from monmdp.analysis.figures.curves import OPTIMUM, STEPS, draw_band
+from monmdp.analysis.figures.data import Band
+from monmdp.analysis.figures.limits import return_limits
+from monmdp.analysis.figures.panels import line_of, panel_grid, show_steps
+from monmdp.analysis.figures.saving import DPI
+from monmdp.analysis.figures.style import WIDTH, agent_styles, styled
+from monmdp.analysis.figures.text import even_ticks, set_ticks
+from monmdp.analysis.statistics import mean_interval
 from monmdp.curves import Curves
 
 
 def plot_curves(curves: Curves, path: Path) -> None:
     """Mean over seeds with its 95% confidence interval, drawn into a file."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    mean = curves.returns.mean(0)
-    spread = (
-        curves.returns.std(0, ddof=1) / np.sqrt(len(curves.seeds)) if len(curves.seeds) > 1 else np.zeros_like(mean)
-    )
-    figure, axes = plt.subplots(figsize=(5.2, 3.2), layout="constrained")
-    axes.axhline(curves.optimal_return, color="0.35", linestyle="--", linewidth=1, label="optimal")
-    axes.fill_between(curves.steps, mean - 1.96 * spread, mean + 1.96 * spread, color="#0072b2", alpha=0.2, linewidth=0)
-    axes.plot(curves.steps, mean, color="#0072b2", label=curves.agent)
-    axes.set_xlabel("training step")
-    axes.set_ylabel("return of the greedy policy")
-    axes.set_title(f"{curves.problem.name}, {len(curves.seeds)} seeds", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.margins(x=0.01)
-    axes.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=160)
-    plt.close(figure)
+    band = Band(curves.steps, *mean_interval(curves.returns), len(curves.seeds))
+    style = agent_styles([curves.agent])[curves.agent]
+    seeds = "1 seed" if band.runs == 1 else f"{band.runs} seeds"
+    with styled():
+        grid = panel_grid(
+            [""],
+            [curves.problem.name],
+            STEPS,
+            "discounted return of the greedy policy",
+            [(f"{curves.agent}, {seeds}", line_of(style)), ("optimum", OPTIMUM)],
+            panel=(WIDTH - 0.72, 2.2),
+        )
+        axes = grid.axes[0][0]
+        low, high = return_limits([curves.optimal_return], [band.mean])
+        axes.set_ylim(low, high)
+        set_ticks(axes.yaxis, even_ticks(low, high, 5))
+        axes.axhline(curves.optimal_return, zorder=1, **OPTIMUM)
+        draw_band(axes, band, style)
+        show_steps(axes, float(curves.steps[-1]), 4)
+        grid.figure.savefig(path, dpi=DPI)

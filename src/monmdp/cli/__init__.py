@@ -14,6 +14,9 @@ from rich.console import Console
 
 from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
+from monmdp.cli.claims import Claims
+from monmdp.cli.figure import Figure
+from monmdp.cli.report import Report
 from monmdp.cli.reproduce import Reproduce
 from monmdp.cli.results import Results
 from monmdp.cli.solve import Solve
@@ -34,6 +37,9 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "train": Train,
     "reproduce": Reproduce,
     "results": Results,
+    "report": Report,
+    "figure": Figure,
+    "claims": Claims,
     "watch": Watch,
     "bench": Bench,
     "optima": Optima,

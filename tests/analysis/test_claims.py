@@ -1,0 +1,502 @@
+"""Verdicts on made-up runs that agree with every claim until one thing is changed, and on real ones."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from scipy import stats
+
+import monmdp
+from monmdp.analysis.claims import STATEMENTS, check_claims, rank_correlation
+from monmdp.analysis.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
+from monmdp.analysis.results import Results
+from monmdp.analysis.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
+from monmdp.cli import main
+from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
+from monmdp.experiments.sweep import PAPER_AGENTS
+from monmdp.training import recording_points
+
+problem_named = lru_cache(maxsize=None)(monmdp.make)
+VERDICTS = {CONFIRMED, REFUTED, UNKNOWN}
+#: Words by which a claim is found.
+OPTIMAL, LEARNS, ALONE, RIVER = "vast majority", "Directed learns", "No other agent", "not significantly worse"
+OPTIMISM, HIDDEN, HALF, QUARTER = "Optimism is optimal", "no longer optimal", "about 1/2", "about 1/4"
+EMPTY_ASK, EMPTY_EXPERTS, MORE, FALLS = "7,500", "12,500", "more rewards", "β falls steadily"
+ABOVE, SIZE, EQUAL_STEPS, RANGE, UNVISITED = "stays above", "β falls faster", "equally many", "ranges over", "unvisited"
+
+
+class Made:
+    """Runs of a cell as `CellResults` shows them, such that every claim is true."""
+
+    def __init__(self, environment: str, monitor: str, agent: str, seeds: int = 20) -> None:
+        self.environment, self.monitor, self.agent = environment, monitor, agent
+        steps = DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
+        self.settings = {"steps": steps, "evaluation": "exact", "agent_options": {"beta_bar": 0.01}}
+        self.seeds = list(range(seeds))
+        self.steps = recording_points(steps, 20)
+        self.problem = problem_named(environment, monitor)
+        directed, noise = agent == "Directed", np.linspace(0.99, 1.01, seeds)
+        share = {"Ask": 0.5, "Experts": 0.25}.get(monitor, 0.4) * (1.0 if directed else 0.5)
+        full = monitor in ("Full", "Random")
+        self.solved_share = 0.95 if directed or (full and agent != "Optimism") or monitor == "Full" else 0.3
+        with np.errstate(divide="ignore"):
+            beta = 3 * self.problem.reachable_pairs.sum() * np.log(self.steps + 2) / self.steps
+        self.columns = {
+            "observed": np.outer(noise, self.steps * share),
+            "beta": np.outer(noise, beta),
+            "explored": np.ones((seeds, len(self.steps))),
+        }
+        counts = np.full((6, 2, 2), 374) if directed else np.full((6, 2, 2), 1_000)
+        counts[1, 1, 0] = 3_425
+        if not directed:
+            counts[:3, 1] = 1  # six of the twelve pairs with the monitor on
+        counts[4, 0, 0] += 40_000 - counts.sum() if not directed else 0
+        self.visit_counts = [counts.ravel().tolist() for _ in range(seeds)]
+
+    @property
+    def solved(self) -> np.ndarray:
+        return np.arange(len(self.seeds)) < round(self.solved_share * len(self.seeds))
+
+    @property
+    def final_returns(self) -> np.ndarray:
+        return np.where(self.solved, 1.0, 0.0)
+
+    def curve(self, column: str) -> np.ndarray:
+        return self.columns[column]
+
+    def finals(self, columns: list[str]) -> dict[str, list]:
+        assert columns == ["visit_counts"]
+        return {"visit_counts": self.visit_counts}
+
+
+class MadeResults:
+    """The paper's 288 cells, made up; Theorem 1 is asked about one problem only."""
+
+    def __init__(self, seeds: int = 20) -> None:
+        self.cells = {
+            (environment, monitor, agent): Made(environment, monitor, agent, seeds)
+            for environment in DEFAULT_STEPS
+            for monitor in PAPER_MONITORS
+            for agent in PAPER_AGENTS
+        }
+        self.problems = [("RiverSwim", "Full")]
+
+    def cell(self, *names: str) -> Made | None:
+        return self.cells.get(names)
+
+
+@pytest.fixture
+def made() -> MadeResults:
+    return MadeResults()
+
+
+def verdicts(results) -> dict[str, str]:
+    return {claim.claim: claim.verdict for claim in check_claims(results)}
+
+
+def asked(results, words: str):
+    """One claim, found by some of its words."""
+    (statement,) = [statement for statement in STATEMENTS if words in statement.claim]
+    return statement.check(results)
+
+
+def test_all_claims_can_be_confirmed(made):
+    found = verdicts(made)
+    assert len(found) == 18
+    assert [claim for claim, verdict in found.items() if verdict != CONFIRMED] == [list(found)[-1]]
+    assert list(found.values())[-1] == UNKNOWN, "the bound of Theorem 1 is vacuous after so few steps"
+
+
+def change(environment, monitor, agent, **what):
+    def apply(results):
+        cell = results.cells[environment, monitor, agent]
+        for name, value in what.items():
+            if name in cell.columns:
+                cell.columns[name] = value(cell) if callable(value) else cell.columns[name] * value
+            else:
+                setattr(cell, name, value)
+
+    return apply
+
+
+def everywhere(agent, **what):
+    def apply(results):
+        for environment, monitor, other in results.cells:
+            if other == agent:
+                change(environment, monitor, agent, **what)(results)
+
+    return apply
+
+
+def rising(cell):
+    return np.tile(0.1 + 0.001 * np.arange(len(cell.steps)), (len(cell.seeds), 1))
+
+
+def low_beta(results):
+    """In 24 of 48 problems a single seed comes down to the threshold at a single point."""
+    for environment in list(DEFAULT_STEPS)[:4]:
+        for monitor in PAPER_MONITORS:
+            results.cells[environment, monitor, "Directed"].columns["beta"][3, -2] = 0.01
+
+
+def large_is_fast(results):
+    for monitor in PAPER_MONITORS:
+        results.cells["Empty", monitor, "Directed"].columns["beta"] *= 0.05
+        results.cells["RiverSwim", monitor, "Directed"].columns["beta"] *= 50
+
+
+def late_fall(results):
+    """RiverSwim's β ends low after it was high for long, so that only the last point is below Empty's."""
+    for environment in ("RiverSwim", "Loop", "OneWay"):
+        for monitor in PAPER_MONITORS:
+            results.cells[environment, monitor, "Directed"].columns["beta"][:, 1:-1] = 20.0
+
+
+def narrow(results):
+    cell = results.cells["RiverSwim", "Button", "Directed"]
+    cell.visit_counts = [[1000] * 24 for _ in cell.seeds]
+
+
+def visited(results):
+    cell = results.cells["RiverSwim", "Button", "UCB"]
+    cell.visit_counts = [[1000] * 24 for _ in cell.seeds]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "refuted"),
+    [
+        (change("Empty", "Level", "Directed", solved_share=0.85), {OPTIMAL}),
+        (change("Empty", "Level", "Directed", solved_share=0.5), {OPTIMAL, LEARNS}),
+        (change("RiverSwim", "Full", "Directed", solved_share=0.0), {RIVER}),
+        (everywhere("Naive", solved_share=0.95), {ALONE}),
+        (change("Loop", "Full", "Optimism", solved_share=0.85), {OPTIMISM}),
+        (change("Hazard", "Full", "Optimism", solved_share=0.0), set()),  # quicksand is not deterministic
+        (change("Loop", "Random", "Optimism", solved_share=0.9), {HIDDEN}),
+        (change("Loop", "Ask", "Directed", observed=0.89), {HALF}),
+        (change("Loop", "Ask", "Directed", observed=1.11), {HALF}),
+        (change("Loop", "Ask", "Directed", observed=1.09), set()),
+        (change("Empty", "Ask", "Directed", observed=0.85), {HALF, EMPTY_ASK}),
+        (change("Empty", "Experts", "Directed", observed=1.15), {QUARTER, EMPTY_EXPERTS}),
+        (change("Loop", "Level", "Naive", observed=2.1), {MORE}),
+        (change("Loop", "Level", "Naive", observed=2.0), {MORE}),  # as many are not more
+        (change("Loop", "Full", "Naive", observed=2.1), set()),  # observing costs nothing
+        (change("Loop", "Ask", "Directed", beta=rising), {FALLS}),
+        (low_beta, {ABOVE}),
+        (large_is_fast, {SIZE, EQUAL_STEPS}),
+        (late_fall, {EQUAL_STEPS, FALLS}),
+        (narrow, {RANGE}),
+        (visited, {UNVISITED}),
+    ],
+)
+def test_each_claim_can_be_refuted(made, wrong, refuted):
+    wrong(made)
+    found = [claim for claim, verdict in verdicts(made).items() if verdict == REFUTED]
+    assert len(found) == len(refuted)
+    for words in refuted:
+        assert any(words in claim for claim in found), (words, found)
+
+
+def test_what_was_measured_is_named(made):
+    for environment, share in [("Empty", 0.7), ("Loop", 0.6), ("Hazard", 0.8), ("OneWay", 0.75)]:
+        change(environment, "Ask", "Directed", solved_share=share)(made)
+    found = asked(made, OPTIMAL)
+    assert found.measured == "38 of 42 problems; not Loop + Ask (60%), Empty + Ask (70%), OneWay + Ask (75%) and 1 more"
+    assert {detail.verdict for detail in found.details} == {CONFIRMED, REFUTED}
+    (loop,) = [detail for detail in found.details if detail.about == "Loop + Ask"]
+    assert (loop.measured, loop.bound, loop.verdict) == ("60%", "≥ 90%", REFUTED)
+    assert asked(made, LEARNS).measured == "all 42 problems; closest: Loop + Ask (60%)"
+    assert "7,500 of 15,000, 50.0%" in asked(made, EMPTY_ASK).measured
+
+
+def test_missing_cells_leave_a_claim_open_unless_another_refutes_it(made):
+    del made.cells["Loop", "Ask", "Directed"]
+    found = asked(made, OPTIMAL)
+    assert found.verdict == UNKNOWN
+    assert "no answer for 1: Loop + Ask (no runs of Directed)" in found.measured
+    change("Empty", "Ask", "Directed", solved_share=0.5)(made)
+    found = asked(made, OPTIMAL)
+    assert found.verdict == REFUTED
+    assert "no runs of Directed" in found.measured
+
+
+def test_a_missing_cell_does_not_matter_where_most_are_enough(made):
+    del made.cells["Loop", "Ask", "Directed"]
+    assert asked(made, ABOVE).verdict == CONFIRMED
+    for environment in ("Empty", "Hazard", "Corridor", "OneWay"):
+        for monitor in PAPER_MONITORS:
+            del made.cells[environment, monitor, "Directed"]
+    assert asked(made, ABOVE).verdict == UNKNOWN
+
+
+def test_a_baseline_that_fails_once_needs_no_other_cell(made):
+    del made.cells["Loop", "Ask", "Naive"]
+    assert asked(made, ALONE).verdict == CONFIRMED
+    everywhere("Naive", solved_share=1.0)(made)
+    found = asked(made, ALONE)
+    assert found.verdict == UNKNOWN
+    assert "Loop + Ask: no runs of Naive" in found.measured
+
+
+def test_a_missing_agent(made):
+    for names in list(made.cells):
+        if names[2] == "Directed":
+            del made.cells[names]
+    found = {claim.claim: claim for claim in check_claims(made)}
+    confirmed = [claim for claim, told in found.items() if told.verdict == CONFIRMED]
+    assert len(confirmed) == 4, "what is said of baselines alone"
+    for claim, told in found.items():
+        if claim not in confirmed:
+            assert told.verdict == UNKNOWN
+            assert "no runs of Directed" in told.measured
+
+
+def test_too_few_seeds():
+    found = check_claims(MadeResults(seeds=4))
+    assert {claim.verdict for claim in found} == {UNKNOWN}
+    assert "4 seeds of Directed, at least 5 needed" in found[0].measured
+
+
+def test_a_test_that_could_never_find_a_difference_is_not_made():
+    """With ten seeds no pattern of signs is as rare as 0.05/30."""
+    few, enough = asked(MadeResults(seeds=10), RIVER), asked(MadeResults(seeds=11), RIVER)
+    assert (few.verdict, enough.verdict) == (UNKNOWN, CONFIRMED)
+    results = MadeResults(seeds=11)
+    change("RiverSwim", "Ask", "Directed", solved_share=0.0)(results)
+    change("RiverSwim", "Ask", "Naive", solved_share=1.0)(results)
+    assert asked(results, RIVER).verdict == REFUTED
+
+
+def test_comparisons_use_common_seeds_only(made):
+    made.cells["RiverSwim", "Ask", "Naive"].seeds = list(range(15, 35))
+    found = asked(made, RIVER)
+    assert found.verdict == UNKNOWN
+    assert "RiverSwim + Ask: Naive (5 seeds in common" in found.measured
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "why"),
+    [("steps", 300, "trained for 300 steps, the paper for 15,000"), ("evaluation", "none", "not evaluated exactly")],
+)
+def test_runs_of_another_kind_do_not_count(made, setting, value, why):
+    made.cells["Empty", "Ask", "Directed"].settings[setting] = value
+    found = asked(made, OPTIMAL)
+    assert found.verdict == UNKNOWN
+    assert why in found.measured
+
+
+def test_a_problem_that_is_not_the_papers(made):
+    made.cells["Empty", "Ask", "Directed"].problem = None
+    assert asked(made, HALF).verdict == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("counts", "of_every", "of_most", "of_testable"),
+    [
+        ((3, 0, 0), CONFIRMED, CONFIRMED, CONFIRMED),
+        ((2, 1, 0), REFUTED, CONFIRMED, REFUTED),
+        ((2, 0, 1), UNKNOWN, CONFIRMED, CONFIRMED),
+        ((1, 1, 0), REFUTED, REFUTED, REFUTED),
+        ((1, 0, 1), UNKNOWN, UNKNOWN, CONFIRMED),
+        ((0, 0, 2), UNKNOWN, UNKNOWN, UNKNOWN),
+    ],
+)
+def test_how_answers_add_up(counts, of_every, of_most, of_testable):
+    assert (every(*counts), most(*counts), where_testable(*counts)) == (of_every, of_most, of_testable)
+
+
+def test_rank_correlation():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        first, second = rng.integers(0, 5, 8), rng.integers(0, 5, 8)
+        expected = stats.spearmanr(first, second).statistic
+        assert rank_correlation(first, second) == pytest.approx(expected)
+
+
+def test_bound_of_theorem_1_by_hand():
+    """10 pairs · D̄ 5 / 100 · (log 100 / 0.5 + 1) = 0.5 · (9.2103 + 1)."""
+    assert exploring_bound(np.array([100]), 10, 5.0, 0.5) == pytest.approx([5.105170186])
+
+
+def shortest_paths(problem):
+    """Goal → a policy that goes the shortest way to its state and takes its action, by value iteration."""
+    matrix = np.zeros((problem.n_pairs, problem.n_states))
+    goes_on = ~problem.terminated
+    np.add.at(matrix, (problem.pair_of_outcome[goes_on], problem.next_state[goes_on]), problem.probability[goes_on])
+    matrix += np.outer(1.0 - matrix.sum(1), problem.start)
+
+    def policy(goal):
+        times = np.zeros(problem.n_states)
+        for _ in range(2_000):
+            ahead = 1.0 + matrix @ times
+            ahead[goal] = 1.0
+            times = ahead.reshape(problem.n_states, -1).min(1)
+        best = ahead.reshape(problem.n_states, -1).argmin(1)
+        return np.eye(problem.n_actions)[best]
+
+    return policy
+
+
+@pytest.mark.parametrize(("environment", "monitor"), [("Loop", "Full"), ("Loop", "Ask"), ("RiverSwim", "Full")])
+def test_no_policy_has_a_smaller_diameter_than_the_fastest(environment, monitor):
+    problem = monmdp.make(environment, monitor)
+    reached = monmdp.goal_relative_diameter(problem, shortest_paths(problem)).max()
+    assert reached == pytest.approx(fastest_diameter(problem), rel=0.01)
+    assert reached >= fastest_diameter(problem) - 1e-9
+    assert random_diameter(problem) > 2 * reached
+
+
+class Long(Made):
+    """Directed in Loop + Full for millions of steps, exploring a fraction of the fastest policy's bound."""
+
+    def __init__(self, factor: float, steps: int = 10_000_000) -> None:
+        super().__init__("Loop", "Full", "Directed")
+        self.steps = recording_points(steps, 100)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = exploring_bound(self.steps, 45, fastest_diameter(self.problem), 0.01)
+        explored = np.minimum(bound * factor, 1.0)
+        explored[0] = 0.0
+        self.columns["explored"] = np.tile(explored, (len(self.seeds), 1))
+
+
+class OneProblem:
+    problems = (("Loop", "Full"),)
+
+    def __init__(self, cell) -> None:
+        self.made = cell
+
+    def cell(self, *names):
+        return self.made if names == ("Loop", "Full", "Directed") else None
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict", "words"),
+    [
+        (0.9, CONFIRMED, "bound 0.094"),
+        (1.5, UNKNOWN, "above the bound of the fastest ρ"),
+        (1e6, REFUTED, "above even the bound of random ρ"),
+    ],
+)
+def test_theorem_1_where_its_bound_says_something(factor, verdict, words):
+    steps = 1_000_000_000 if verdict == REFUTED else 10_000_000
+    results = OneProblem(Long(factor, steps))
+    answer = exploring_against_bound(results, "Loop", "Full")
+    assert answer.verdict == verdict
+    assert words in answer.measured
+    assert "fastest ρ: D̄ = 13" in answer.bound
+    assert "random ρ: D̄ = 1142" in answer.bound
+    assert check_claims(results)[-1].verdict == verdict
+
+
+def test_a_vacuous_bound_confirms_nothing(made):
+    """5,000 steps, 45 pairs and D̄ = 13: 45 · 13 / 5000 · (log 5000 / 0.01 + 1) = 99.8."""
+    answer = exploring_against_bound(OneProblem(made.cells["Loop", "Full", "Directed"]), "Loop", "Full")
+    assert answer.verdict == UNKNOWN
+    assert answer.measured == "100% of 5,000 steps exploring, bound never below 99.8"
+
+
+def test_an_infinite_diameter_is_shown_as_such(made, monkeypatch):
+    monkeypatch.setattr("monmdp.analysis.theorem.diameter", lambda problem: math.inf)
+    answer = exploring_against_bound(OneProblem(made.cells["Loop", "Full", "Directed"]), "Loop", "Full")
+    assert answer.verdict == UNKNOWN
+    assert "D̄ = inf, bound inf" in answer.bound
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    sweep = monmdp.Sweep(["Loop"], ["Full", "Ask"], ["Directed", "Optimism"], seeds=6, points=20)
+    monmdp.run_sweep([sweep], folder)
+    return folder
+
+
+def test_real_runs(folder):
+    curves = monmdp.train(monmdp.make("Loop", "Ask"), "Directed", 6, points=20)
+    results = Results(folder)
+    found = check_claims(results)
+    assert {claim.verdict for claim in found} == {UNKNOWN}
+    details = {(claim.claim, row.about): row for claim in found for row in claim.details}
+    (half,) = [claim for claim in found if HALF in claim.claim]
+    mean = curves.observed[:, -1].mean()
+    row = details[half.claim, "Loop + Ask"]
+    assert (row.measured, row.verdict) == (f"{mean:,.0f} of 15,000, {mean / 15_000:.1%}", CONFIRMED)
+    row = details[found[0].claim, "Loop + Ask"]
+    assert row.measured == f"{curves.solved.mean():.0%}"
+    assert "7 of 8 problems" not in half.measured
+    assert "no answer for 7: Empty + Ask (no runs of Directed)" in half.measured
+    theorem = {row.about: row for row in found[-1].details}
+    assert theorem.keys() == {"Loop + Full", "Loop + Ask"}
+    assert f"{curves.explored[:, -1].mean():.0%} of 15,000 steps" in theorem["Loop + Ask"].measured
+
+
+def run(capsys, *words: str) -> str:
+    assert main(["claims", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_command_prints_and_writes_a_table(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    out = run(capsys, folder, "--out", tmp_path / "new" / "claims.md")
+    assert max(map(cell_len, out.splitlines()[:-1])) <= 100
+    assert "0 confirmed, 0 not confirmed, 18 not enough data." in out
+    assert f"Written to {tmp_path / 'new' / 'claims.md'}." in out
+    lines = (tmp_path / "new" / "claims.md").read_text().splitlines()
+    assert lines[:2] == ["| claim | expected | measured | verdict |", "|---|---|---|---|"]
+    assert len(lines) == 2 + 18
+    for line in lines:
+        assert line.replace(r"\|", "").count("|") == 5
+
+
+def test_the_table_lies_in_the_results_folder_by_default(folder, capsys):
+    assert f"Written to {folder / 'claims.md'}." in run(capsys, folder)
+    assert (folder / "claims.md").read_text().startswith("| claim |")
+    assert main(["results", str(folder), "--verify"]) == 0, "the folder stays sound"
+
+
+def test_as_csv(folder, tmp_path, capsys):
+    run(capsys, folder, "--out", tmp_path / "claims.csv")
+    rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
+    found = check_claims(Results(folder))
+    assert [(row["claim"], row["measured"], row["verdict"]) for row in rows] == [
+        (claim.claim, claim.measured, claim.verdict) for claim in found
+    ]
+    run(capsys, folder, "--out", tmp_path / "claims.csv", "--details")
+    rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
+    assert len(rows) == sum(len(claim.details) for claim in found)
+    assert {row["verdict"] for row in rows} <= VERDICTS
+
+
+def test_as_json(folder, tmp_path, capsys):
+    told = json.loads(run(capsys, folder, "--json", "--out", tmp_path / "claims.md"))
+    assert (told["confirmed"], told["not confirmed"], told["not enough data"]) == (0, 0, 18)
+    for claim in told["claims"]:
+        assert claim.keys() == {"claim", "expected", "measured", "verdict", "details"}
+        for row in claim["details"]:
+            assert row.keys() == {"about", "measured", "bound", "verdict"}
+
+
+def test_details(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    out = run(capsys, folder, "--details", "--out", tmp_path / "claims.md")
+    assert "fastest ρ: D̄ = 13" in out
+    assert "fastest ρ: D̄ = 13" in (tmp_path / "claims.md").read_text()
+    assert "fastest ρ: D̄ = 13" not in run(capsys, folder, "--out", tmp_path / "claims.md")
+
+
+def test_bad_input_is_one_line(folder, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for words, sentence in [
+        ([tmp_path], "not a results folder"),
+        ([tmp_path / "nowhere"], "nowhere"),
+        ([folder, "--out", tmp_path / "claims.pdf"], ".md or .csv"),
+        ([folder, "--out", tmp_path / "file" / "claims.md"], "cannot be written"),
+    ]:
+        assert main(["claims", *map(str, words)]) == 2
+        complaint = capsys.readouterr().err
+        assert complaint.count("\n") == 1, complaint
+        assert sentence in complaint

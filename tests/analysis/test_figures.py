@@ -1,0 +1,475 @@
+"""Figures: files beside their numbers, numbers that are those of the results, and pages on which nothing is lost."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from PIL import Image
+from pyarrow.csv import read_csv
+from scipy import stats
+
+import monmdp
+from monmdp.analysis.figures import FIGURES, draw_figure, draw_figures
+from monmdp.analysis.figures.data import SHOWN_POINTS, FigureData, shown
+from monmdp.analysis.figures.limits import return_limits
+from monmdp.analysis.figures.saving import csv_text
+from monmdp.analysis.figures.style import KNOWN, PALE, agent_styles, styled
+from monmdp.analysis.figures.text import fitted, number, text_width
+from monmdp.analysis.results import Results
+from monmdp.cli import main
+from monmdp.environments.rule import Rule
+from monmdp.experiments.store import Store
+from monmdp.experiments.sweep import PAPER_AGENTS
+
+#: Names that a formula, a page or a shell would take for something else.
+ODD = "my_$x^2$ <b>env</b> & [red] %d"
+TWO_AGENTS = ["Directed", "Naive"]
+
+
+def walk(state, action):
+    place = min(max(state + (1 if action == "RIGHT" else -1), 0), 3)
+    yield monmdp.Step(place, float(state == 3 and action == "RIGHT"), terminated=state == 3 and action == "RIGHT")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two agents in five problems of 3 environments and 2 monitors, and one in a sixth."""
+    folder = tmp_path_factory.mktemp("results")
+    sweeps = [
+        monmdp.Sweep(["RiverSwim", "Loop"], ["Button", "Ask"], TWO_AGENTS, seeds=4, steps=2000, points=40),
+        monmdp.Sweep(["Walk"], ["Button"], ["Directed"], seeds=4, steps=2000, points=40),
+    ]
+    monmdp.run_sweep(sweeps, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(folder, tmp_path_factory):
+    """Every figure of that folder: name → its PDF, PNG and CSV."""
+    out = tmp_path_factory.mktemp("figures")
+    return dict(draw_figures(list(FIGURES), Results(folder), out))
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory):
+    """Long and strange names, problems that cannot be built again, a single seed, and many gaps."""
+    folder = tmp_path_factory.mktemp("odd")
+    environment = Rule(states=range(4), actions=("LEFT", "RIGHT"), rule=walk, title=ODD, step_limit=20)
+    agents = ["Naive(epsilon=(0.5, 0.0), initial_q=-10.0)", "Directed(beta_bar=0.1)"]
+    sweeps = [
+        monmdp.Sweep([environment, "Empty(rows=3, columns=4)"], ["Ask(cost=0.5)"], agents, 2, steps=200, points=10),
+        monmdp.Sweep(["FrozenLake-v1"], ["FullRandom(rho=0.25)"], [*agents, "Optimism"], 1, steps=200, points=10),
+    ]
+    monmdp.run_sweep(sweeps, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory):
+    """One agent without β, one seed, one problem."""
+    folder = tmp_path_factory.mktemp("single")
+    monmdp.run_sweep([monmdp.Sweep(["Loop"], ["Full"], ["Naive"], 1, steps=200, points=10)], folder)
+    return folder
+
+
+def table(drawn, name: str) -> pd.DataFrame:
+    """The numbers beside a figure, to the last bit."""
+    return read_csv(drawn[name][2]).to_pandas()
+
+
+def runs(folder, kind: str = "curves") -> pd.DataFrame:
+    """The results, without a look through the library's statistics."""
+    frame = monmdp.load(folder, kind=kind).to_pandas()
+    for column in ("environment", "monitor", "agent"):
+        frame[column] = frame[column].astype(str)
+    return frame
+
+
+KEYS = ["environment", "monitor", "agent"]
+
+
+def expected_band(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean with Student's 95% interval, one row a cell and step."""
+    found = frame.groupby([*KEYS, "step"])[column].agg(["mean", "sem", "count"])
+    half = stats.t.ppf(0.975, found["count"] - 1) * found["sem"]
+    return pd.DataFrame({"mean": found["mean"], "low": found["mean"] - half, "high": found["mean"] + half})
+
+
+def assert_equal_tables(shown_rows: pd.DataFrame, expected: pd.DataFrame, columns: list[str]) -> None:
+    both = shown_rows.set_index(list(expected.index.names)).sort_index()
+    assert both.index.equals(expected.sort_index().index)
+    np.testing.assert_allclose(both[columns], expected.sort_index()[columns], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_three_files(name, drawn):
+    pdf, png, csv = drawn[name]
+    assert [path.name for path in drawn[name]] == [f"{name}.pdf", f"{name}.png", f"{name}.csv"]
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert b"/Subtype /Image" not in pdf.read_bytes() or name in ("visits", "q-values"), "vectors, not pixels"
+    with Image.open(png) as picture:
+        assert min(picture.size) > 100
+        assert picture.width <= 5.6 * 220, "as wide as a paper's text"
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 20, "not a blank page"
+    assert len(pd.read_csv(csv)) > 0
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_same_results_same_bytes(name, drawn, folder, tmp_path):
+    """Whatever the user's matplotlib looks like, and without changing it."""
+    with matplotlib.rc_context({"font.size": 30.0, "lines.linewidth": 9.0, "axes.facecolor": "red"}):
+        before = dict(matplotlib.rcParams)
+        again = draw_figure(name, folder, tmp_path)
+        assert dict(matplotlib.rcParams) == before
+    for one, other in zip(drawn[name], again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(("name", "column"), [("returns-all", "return"), ("observed-all", "observed")])
+def test_curves_are_means_with_students_interval(name, column, drawn, folder):
+    found = table(drawn, name).query("agent != 'optimum'")
+    assert_equal_tables(found, expected_band(runs(folder), column), ["mean", "low", "high"])
+    assert set(found["runs"]) == {4}
+
+
+def test_the_optimum_is_the_exact_one(drawn):
+    found = table(drawn, "returns-all").query("agent == 'optimum'")
+    assert len(found) == 2 * 5
+    for row in found.itertuples():
+        assert row.mean == monmdp.solve(monmdp.make(row.environment, row.monitor)).optimal_return
+
+
+def test_main_figures_show_the_papers_main_environments(drawn):
+    for name in ("returns", "observed"):
+        assert set(table(drawn, name)["environment"]) == {"RiverSwim"}
+        assert set(table(drawn, f"{name}-all")["environment"]) == {"RiverSwim", "Loop", "Walk"}
+
+
+def test_beta_counts_as_ten_while_it_is_infinite(drawn, folder):
+    frame = runs(folder).query("agent == 'Directed'")
+    assert np.isinf(frame["beta"]).any()
+    frame["beta"] = frame["beta"].clip(upper=10.0)
+    assert_equal_tables(table(drawn, "beta"), expected_band(frame, "beta"), ["mean", "low", "high"])
+
+
+def test_beta_of_one_run_among_all(drawn, folder):
+    frame = runs(folder).query("agent == 'Directed' and environment == 'RiverSwim' and monitor == 'Button'")
+    values = frame.pivot(index="seed", columns="step", values="beta").clip(upper=10.0)
+    found = table(drawn, "beta-run")
+    assert set(found["seed"]) == {0}
+    assert found["step"].tolist() == values.columns.tolist()
+    assert found["beta"].tolist() == values.loc[0].tolist()
+    np.testing.assert_allclose(found["low_5"], values.quantile(0.05), rtol=1e-12)
+    np.testing.assert_allclose(found["high_95"], values.quantile(0.95), rtol=1e-12)
+
+
+def test_visits_and_values_of_the_first_seed(drawn, folder):
+    problem = monmdp.make("RiverSwim", "Button")
+    finals = runs(folder, "tables").query("environment == 'RiverSwim' and monitor == 'Button' and seed == 0")
+    visits, values = table(drawn, "visits"), table(drawn, "q-values")
+    exact = monmdp.solve(problem).q
+    for row in finals.itertuples():
+        counts = visits[visits["agent"] == row.agent]
+        learnt = values[values["agent"] == row.agent]
+        assert counts["visits"].tolist() == row.visit_counts.tolist()
+        assert learnt["q"].tolist() == row.q.tolist()
+        assert learnt["optimal_q"].tolist() == exact.ravel().tolist()
+    labels = [str(state) for state in range(6) for _ in range(4)]
+    assert visits["environment_state"].astype(str).tolist() == labels * 2
+    assert visits["monitor_state"].tolist() == ["off", "off", "on", "on"] * 12
+    assert visits["action"].tolist() == ["LEFT", "RIGHT"] * 24
+
+
+def test_solved_is_counted_from_the_runs(drawn, folder):
+    finals = runs(folder, "tables")
+    expected = finals.groupby(KEYS)["solved"].agg(["sum", "count"])
+    found = table(drawn, "solved").set_index(KEYS).sort_index()
+    assert found["solved"].tolist() == expected["sum"].tolist()
+    assert 0 < found["solved"].sum() < found["runs"].sum(), "or the test proves nothing"
+    for (wins, n), row in zip(expected.itertuples(index=False), found.itertuples(), strict=True):
+        interval = stats.binomtest(int(wins), int(n)).proportion_ci(method="wilson")
+        np.testing.assert_allclose([row.fraction, row.low, row.high], [wins / n, *interval], atol=1e-12)
+
+
+def test_steps_to_solve_follow_each_run_to_its_end(drawn, folder):
+    optima = runs(folder, "tables").drop_duplicates(KEYS).set_index(KEYS)["optimal_return"]
+    expected = {}
+    for key, frame in runs(folder).groupby(KEYS):
+        solved = frame.pivot(index="seed", columns="step", values="return") >= optima[key] - 1e-6
+        for step in solved.columns:
+            expected[*key, step] = solved.loc[:, step:].all(axis=1).mean()  # from here to the end
+    found = table(drawn, "steps-to-solve").set_index([*KEYS, "step"])["mean"]
+    assert found.to_dict() == expected
+    whole = table(drawn, "solving").query("agent == 'Naive' and part == 1.0")["fraction"].item()
+    shares = [value for (_, _, agent, step), value in expected.items() if agent == "Naive" and step == 2000]
+    np.testing.assert_allclose(whole, np.mean(shares))
+
+
+def scores(folder, agent: str) -> np.ndarray:
+    """Normalised final returns [runs, problems] by the definition."""
+    columns = []
+    for (environment, monitor), frame in runs(folder, "tables").query(f"agent == '{agent}'").groupby(KEYS[:2]):
+        problem = monmdp.make(environment, monitor)
+        uniform = np.full((problem.n_states, problem.n_actions), 1 / problem.n_actions)
+        worst, best = monmdp.policy_return(problem, uniform), monmdp.solve(problem).optimal_return
+        columns.append((frame.sort_values("seed")["final_return"] - worst) / (best - worst))
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("agent", TWO_AGENTS)
+def test_profiles_and_aggregates_of_normalised_scores(agent, drawn, folder):
+    mine = scores(folder, agent)
+    for row in table(drawn, "profiles").query(f"agent == '{agent}'").itertuples():
+        assert row.fraction == pytest.approx(np.mean(mine >= row.score - 1e-6), abs=1e-12)
+        assert row.low <= row.fraction <= row.high
+        assert (row.runs, row.number_of_problems) == mine.shape
+    found = table(drawn, "aggregates").query(f"agent == '{agent}'").set_index("aggregate")["estimate"]
+    middle = np.sort(mine, axis=None)
+    cut = len(middle) // 4
+    expected = [middle[cut:-cut].mean(), mine.mean(), np.maximum(1 - mine, 0).mean(), np.mean(mine >= 1 - 1e-6)]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_improvement_compares_every_pair_of_runs(drawn, folder):
+    shared = np.array_split(scores(folder, "Directed"), [4], axis=1)[0]  # Walk comes last and has one agent only
+    other = scores(folder, "Naive")
+    wins = [
+        np.mean([(one > two) + 0.5 * (one == two) for one, two in itertools.product(shared[:, i], other[:, i])])
+        for i in range(4)
+    ]
+    row = table(drawn, "improvement").iloc[0]
+    assert (row["first"], row["other"]) == ("Directed", "Naive")
+    assert row["estimate"] == pytest.approx(np.mean(wins))
+
+
+def test_environments_are_listed_tile_by_tile(drawn):
+    loop = table(drawn, "environments").query("environment == 'Loop'")
+    assert "".join(loop["tile"]) == ".<..>^..C"
+    assert loop["start_probability"].tolist() == [1.0] + [0.0] * 8
+
+
+def test_a_chosen_problem_is_named_in_the_files(folder, tmp_path, capsys):
+    words = ["figure", "visits", str(folder), "--out", str(tmp_path), "--env", "loop", "--monitor", "ASK"]
+    assert main(words) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"visits-Loop-Ask.{kind}" for kind in ("csv", "pdf", "png")
+    ]
+    found = pd.read_csv(tmp_path / "visits-Loop-Ask.csv")
+    assert set(found["environment"] + found["monitor"]) == {"LoopAsk"}
+    finals = runs(folder, "tables").query(
+        "environment == 'Loop' and monitor == 'Ask' and seed == 0 and agent == 'Naive'"
+    )
+    assert found.query("agent == 'Naive'")["visits"].tolist() == finals["visit_counts"].item().tolist()
+
+
+def texts(page) -> list[Text]:
+    return [text for text in page.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+@pytest.fixture(scope="module")
+def boxes(request):
+    """(folder, figure) → its size in pixels, every text with its place, and those of the page; None without data."""
+    known = {}
+
+    def look(which: str, name: str):
+        if (which, name) not in known:
+            try:
+                page = drawing(name, request.getfixturevalue(which)).figure
+            except monmdp.MonMDPError:
+                return None
+            with styled():
+                page.canvas.draw()
+                placed = {text: text.get_window_extent() for text in texts(page)}
+            known[which, name] = (page.bbox.size, placed, [text for text in placed if text in page.texts])
+        return known[which, name]
+
+    return look
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("which", ["folder", "odd_folder", "single"])
+def test_nothing_is_clipped(name, which, boxes):
+    """Every word lies on the page, and is no formula."""
+    found = boxes(which, name)
+    assert found or which != "folder"
+    (width, height), placed, _ = found or ((0, 0), {}, [])
+    for text, box in placed.items():
+        assert box.x0 >= -1, f"{text} runs off the left"
+        assert box.x1 <= width + 1, f"{text} runs off the right"
+        assert box.y0 >= -1, f"{text} runs off the bottom"
+        assert box.y1 <= height + 1, f"{text} runs off the top"
+        assert not text.get_parse_math(), "a dollar sign is a dollar sign"
+
+
+@pytest.mark.parametrize("name", ["returns", "returns-all", "observed-all", "beta", "steps-to-solve", "solved"])
+@pytest.mark.parametrize("which", ["folder", "odd_folder"])
+def test_labels_do_not_overlap(name, which, boxes):
+    """Names of rows and columns, the legend, and the labels of the axes."""
+    _, placed, labels = boxes(which, name)
+    assert len(labels) > 4
+    for one, other in itertools.combinations(labels, 2):
+        wide = min(placed[one].x1, placed[other].x1) - max(placed[one].x0, placed[other].x0)
+        high = min(placed[one].y1, placed[other].y1) - max(placed[one].y0, placed[other].y0)
+        assert min(wide, high) <= 1.0, f"{one} and {other}"
+
+
+def drawing(name, folder):
+    with styled():
+        return FIGURES[name].draw(FigureData(Results(folder)))
+
+
+def test_missing_cells_are_shown_as_missing(folder):
+    page = drawing("returns-all", folder).figure
+    said = {axes: [text.get_text() for text in axes.texts] for axes in page.axes}
+    grey = [axes for axes in page.axes if to_hex(axes.get_facecolor()) == PALE]
+    assert [axes for axes, words in said.items() if "no runs" in words] == grey
+    assert len(page.axes) == 6
+    assert len(grey) == 1, "Walk + Ask"
+    assert [words for words in said.values() if "no Naive" in words] == [["no Naive"]], "Walk + Button"
+    cells = [text.get_text() for text in texts(drawing("solved", folder).figure)]
+    assert cells.count("no runs") == 1
+
+
+def test_one_seed_has_no_band(single):
+    page = drawing("returns", single).figure
+    assert [len(axes.collections) for axes in page.axes] == [0]
+    frame = pd.read_csv(draw_figure("returns", single, single / "mine")[2])
+    assert frame["low"].isna().all()
+    assert frame.query("agent == 'Naive'")["mean"].tolist() == runs(single).sort_values("step")["return"].tolist()
+
+
+def test_several_seeds_have_one(folder):
+    page = drawing("returns-all", folder).figure
+    assert sorted(len(axes.collections) for axes in page.axes) == [0, 1, 2, 2, 2, 2]
+
+
+def test_curves_that_end_far_below_are_left_out_and_named(tmp_path):
+    """A few terrible agents must not flatten all others."""
+    near, far = np.linspace(-3.0, 0.9, 50), np.linspace(-3.0, -120.0, 50)
+    low, high = return_limits([0.9], [near, near, near - 0.2, far])
+    assert -0.5 < low < 0.0
+    assert 0.9 < high < 1.1
+    low, _ = return_limits([8.0], [far, far - 1, far - 2])
+    assert low < -122, "where all are far away, there they are shown"
+    low, high = return_limits([0.0], [np.zeros(5)])
+    assert low < 0 < high
+    sweep = monmdp.Sweep(["Hazard"], ["Level(n=4)"], TWO_AGENTS, 1, steps=3000, points=50)
+    monmdp.run_sweep([sweep], tmp_path)
+    finals = runs(tmp_path, "tables").set_index("agent")["final_return"]
+    assert finals["Naive"] < -100 < finals["Directed"], "or choose other runs"
+    words = [text.get_text() for text in texts(drawing("returns", tmp_path).figure)]
+    assert f"▾{number(round(finals['Naive']))}" in words
+    assert "final return, below the axis" in words
+
+
+def test_odd_names_stay_as_they_are(odd_folder, tmp_path):
+    page = drawing("returns-all", odd_folder).figure
+    assert "".join(ODD.split()) in ["".join(text.get_text().split()) for text in texts(page)]
+    frame = pd.read_csv(draw_figure("returns-all", odd_folder, tmp_path)[2])
+    assert ODD in set(frame["environment"])
+    assert "Naive(epsilon=(0.5, 0.0), initial_q=-10.0)" in set(frame["agent"])
+
+
+def test_long_names_are_made_to_fit():
+    for name in ("short", "Empty(rows=9, columns=9, random_action=0.25)", "x" * 300, "line\nbreak\ttab", ""):
+        fit = fitted(name, 1.0, lines=2)
+        assert len(fit.text.splitlines()) <= 2
+        assert all(text_width(line, fit.size) <= 1.0 for line in fit.text.splitlines())
+    assert fitted("short", 1.0).text == "short"
+    assert fitted("x" * 300, 1.0).text.endswith("…")
+
+
+def test_every_agent_has_its_own_look():
+    agents = [*KNOWN, *(f"Directed(beta_bar=0.{i})" for i in range(1, 26))]
+    assert set(PAPER_AGENTS) == set(KNOWN)
+    looks = agent_styles(agents)
+    assert len({(look.colour, look.dashes) for look in looks.values()}) == len(agents)
+    assert agent_styles(["Mine", "Naive"])["Naive"] == looks["Naive"], "the same in every figure"
+
+
+def test_long_curves_are_thinned_evenly():
+    assert shown(1001).tolist() == list(range(0, 1001, 8))
+    for points in (1, 2, 125, 126, 127, 5000):
+        kept = shown(points)
+        assert (kept[0], kept[-1]) == (0, points - 1)
+        assert len(kept) == min(points, SHOWN_POINTS)
+
+
+def test_numbers_in_files_read_back_as_they_were():
+    assert csv_text(("a", "b"), [(0.1 + 0.2, "x,y"), (float("nan"), 3)]) == 'a,b\n0.30000000000000004,"x,y"\n,3\n'
+
+
+def complaint(capsys, *words: str) -> str:
+    assert main(["figure", *words]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert told.startswith("monmdp: ")
+    return told
+
+
+def test_all_draws_what_it_can_and_says_what_it_cannot(single, tmp_path, capsys):
+    assert main(["figure", "all", str(single), "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    left_out = {line.split(" is left out: ")[0] for line in told.splitlines() if " is left out: " in line}
+    assert left_out == {"beta", "beta-run", "visits", "q-values", "improvement"}
+    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out
+
+
+def test_figures_go_into_the_results_folder_unless_told(folder, tmp_path, capsys):
+    copy = tmp_path / "results"
+    shutil.copytree(folder, copy)
+    assert main(["figure", "SOLVED", str(copy)]) == 0
+    assert {path.name for path in (copy / "figures").iterdir()} == {"solved.pdf", "solved.png", "solved.csv"}
+    assert monmdp.load(copy).num_rows == monmdp.load(folder).num_rows
+
+
+def test_the_list_names_every_figure(capsys):
+    assert main(["figure"]) == 0
+    told = capsys.readouterr().out
+    assert all(any(line.split()[:1] == [name] for line in told.splitlines()) for name in [*FIGURES, "all"])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["retruns"], "Did you mean 'returns'"),
+        (["beta"], "No agent in .* records β; Directed does"),
+        (["beta-run"], r"no runs of RiverSwim \+ Button"),
+        (["visits", "--env", "Lop"], "no environment 'Lop'. Did you mean 'Loop'"),
+        (["beta-run", "--env", "Loop", "--monitor", "Full"], r"No agent in Loop \+ Full records β"),
+        (["returns", "--env", "Loop"], "returns shows all problems; --env and --monitor are for"),
+        (["improvement"], "Naive only"),
+    ],
+)
+def test_what_cannot_be_drawn_ends_in_a_sentence(words, expected, single, capsys, tmp_path):
+    name, *options = words
+    told = complaint(capsys, name, str(single), "--out", str(tmp_path), *options)
+    assert re.search(expected, told)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_without_results(tmp_path, capsys):
+    assert "There is no results folder" in complaint(capsys, "all", str(tmp_path / "none"))
+    assert "is not a results folder" in complaint(capsys, "all", str(tmp_path))
+    Store(tmp_path, create=True)
+    assert "has no results yet" in complaint(capsys, "all", str(tmp_path))
+
+
+def test_a_place_that_cannot_be_written(single, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be made" in complaint(capsys, "solved", str(single), "--out", str(tmp_path / "file"))
+
+
+def test_starting_monmdp_does_not_load_matplotlib():
+    script = "import sys, monmdp, monmdp.cli; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
