@@ -24,13 +24,13 @@ from monmdp.agents.factored_model import (
     FactoredModel,
     best_chance_shown,
     chance_shown,
-    context_of,
     lay_out,
     learn_model,
     new_factored_model,
     outcomes_known,
     predicted_reward,
     row_of,
+    transitions_of,
 )
 from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
 from monmdp.engine.compile import kernel
@@ -52,6 +52,7 @@ ROUNDS = 1000
 #: A reward that should have been seen HOPE · log(t + 2) times is given up, and looked for again, when there is nothing
 #: better to do, until it should have been seen LAST_HOPE · log(t + 2) times.
 HOPE = 2.0
+LEAST_CHANCE = 0.01
 LAST_HOPE = 8.0
 
 
@@ -69,20 +70,21 @@ class Explorer(NamedTuple):
     env_discovered: Booleans
     at_level: Integers
     hopeless: Booleans
+    missed: Floats
     reward_squares: Floats
     env_tries: Integers
     counts: Integers
     scales: Floats
     choices: Floats
     here: Integers
+    nothing: Integers
     planned_tries: Integers
     stale: Integers
 
 
 #: Places in `counts`: least number of visits; environment pairs never tried, and tried but never seen; what the plan
-#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; when to look for goals again;
-#: steps since a goal was reached.
-LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, AGAIN, WAITED = range(9)
+#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; the round of looking for unseen rewards.
+LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, ROUND = range(8)
 
 
 class Plan(NamedTuple):
@@ -133,26 +135,6 @@ def discover(memory, state):
 
 
 @kernel
-def expected_sightings(memory, state, action):
-    """How often the reward of an environment pair should have been seen by now, if it could be."""
-    model, total = memory.model, 0.0
-    for monitor_state in range(model.n_monitor_states):
-        other = model.joint[model.env_state[state] * model.n_monitor_states + monitor_state]
-        if other < 0:
-            continue
-        for monitor_action in range(model.n_monitor_actions):
-            same = action - action % model.n_monitor_actions + monitor_action
-            visits = model.own_visits[other * model.n_actions + same]
-            if visits > 0:
-                if model.knows_monitor:
-                    total += visits * chance_shown(model, other, same)
-                else:
-                    context = context_of(model, other, same)
-                    total += visits * model.shown[context] / model.context_visits[context]
-    return total
-
-
-@kernel
 def is_inaccurate(seen, squares, wanted, log_time, most):
     """Whether a noisy reward's 95% interval is wider than wanted, and it was seen less than log(t + 2) / most times."""
     if seen == 0 or seen * most > log_time:
@@ -168,9 +150,11 @@ def serve(memory, purpose, states, start, stop, step, serves):
     """
     model, counts, n_actions = memory.model, memory.explorer.counts, memory.model.n_actions
     visits, tries, seen = memory.visits, model.tries, memory.reward_counts
-    hopeless, squares = memory.explorer.hopeless, memory.explorer.reward_squares
+    hopeless, missed, squares = memory.explorer.hopeless, memory.explorer.missed, memory.explorer.reward_squares
     scales, level, noisy = memory.explorer.scales, counts[LEVEL], counts[NOISY] > 0
+    discovered = memory.explorer.discovered
     log_time, best_chance, largest = math.log(step + 2.0), best_chance_shown(model), 0.0
+    patience = min(2.0 ** counts[ROUND], HOPE * log_time)
     for i in range(start, stop):
         state = states[i]
         env_first = model.env_state[state] * model.n_env_actions
@@ -181,11 +165,11 @@ def serve(memory, purpose, states, start, stop, step, serves):
             if purpose == 1:
                 if tries[row] == 0:
                     service = 0.5 + 0.5 * chance_shown(model, state, action)
-                elif memory.observes and seen[env_pair] == 0 and not hopeless[env_pair]:
+                elif memory.observes and seen[env_pair] == 0 and missed[env_pair] < patience:
                     service = chance_shown(model, state, action)
                     service = service if service >= 0.5 * best_chance else 0.0
             elif purpose == 2:
-                service = 1.0 if visits[pair] <= level else 0.0
+                service = 1.0 if visits[pair] <= level and discovered[state] else 0.0
             elif log_time > memory.certain * tries[row] or (
                 log_time > memory.uncertain * tries[row] and outcomes_known(model, row) > 1
             ):
@@ -193,12 +177,13 @@ def serve(memory, purpose, states, start, stop, step, serves):
             elif (
                 noisy
                 and is_inaccurate(
-                    seen[env_pair], squares[env_pair], memory.accuracy * (scales[1] - scales[0]), log_time,
+                    seen[env_pair],
+                    squares[env_pair],
+                    memory.accuracy * (scales[1] - scales[0]),
+                    log_time,
                     memory.uncertain,
                 )
-            ) or (
-                hopeless[env_pair] and expected_sightings(memory, state, action) <= LAST_HOPE * log_time
-            ):
+            ) or (hopeless[env_pair] and missed[env_pair] < LAST_HOPE * log_time):
                 service = min(chance_shown(model, state, action), SERVES_WELL)
                 service = service if service >= 0.5 * best_chance else 0.0
             serves[i, action] = service
@@ -218,7 +203,7 @@ def find_way(memory, purpose, origin, step):
             way.told[2], last = 1, depth + BEYOND
         lay_out(model, way.states, start, stop, way.bounds, way.chances, way.targets, way.ending)
         if depth < last:
-            go_on(way, memory.explorer.discovered, model.n_actions, start, stop, depth + 1)
+            go_on(way, model.n_actions, start, stop, depth + 1)
         start, depth = stop, depth + 1
     counts[PURPOSE], counts[CHANGES], counts[LEFT] = purpose, model.changes[0], PLAN_STEPS
     if way.told[2] == 0:
@@ -237,12 +222,17 @@ def follow(memory, purpose, state, step, key):
     if serve(memory, purpose, explorer.here, 0, 1, step, explorer.choices) >= SERVES_WELL:
         counts[LEFT] = 0
         return choose_best(choices, key, 2 * step + 1)
+    if step < explorer.nothing[purpose, 0] and explorer.nothing[purpose, 1] == model.changes[0]:
+        return -1
     current = counts[PURPOSE] == purpose and counts[CHANGES] == model.changes[0] and way.stamp[state] == way.told[1]
-    if current and way.told[2] == 0 and step < counts[AGAIN]:
-        return -1
-    if not (current and way.told[2] == 1 and counts[LEFT] > 0) and not find_way(memory, purpose, state, step):
-        counts[AGAIN] = step + step // 16 + 16
-        return -1
+    if not (current and way.told[2] == 1 and counts[LEFT] > 0):
+        found = find_way(memory, purpose, state, step)
+        while not found and purpose == 1 and 2.0 ** counts[ROUND] < HOPE * math.log(step + 2.0):
+            counts[ROUND] += 1
+            found = find_way(memory, purpose, state, step)
+        if not found:
+            explorer.nothing[purpose, 0], explorer.nothing[purpose, 1] = step + step // 16 + 16, model.changes[0]
+            return -1
     i = weigh(way, state, choices)
     action = choose_best(choices, key, 2 * step + 1)
     counts[LEFT] = 0 if way.serves[i, action] > 0.0 else counts[LEFT] - 1
@@ -328,7 +318,8 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
     if shown:
         learn_seen_reward(memory, env_pair, proxy_reward)
     elif memory.reward_counts[env_pair] == 0:
-        hopeless = expected_sightings(memory, state, action) > HOPE * math.log(step + 2.0)
+        explorer.missed[env_pair] += max(chance_shown(model, state, action), LEAST_CHANCE)
+        hopeless = explorer.missed[env_pair] >= HOPE * math.log(step + 2.0)
         if hopeless != explorer.hopeless[env_pair]:
             explorer.hopeless[env_pair] = hopeless
             explorer.counts[UNSEEN] += -1 if hopeless else 1
@@ -421,17 +412,40 @@ def plan_directed_model(memory, step):
 @AGENTS.add
 @dataclass(frozen=True, kw_only=True)
 class DirectedModel(Agent):
-    """Plans its way to what is least known, on a model that keeps environment and monitor apart."""
+    """Plans its way to what is least known, on a model that keeps environment and monitor apart.
+
+    beta_bar: visit the least visited pair while log(t + 2) / N is above it.
+    beta_certain, beta_uncertain: try environment pairs while log(t + 2) / N is above them, pairs that have come out
+    in more than one way by the latter; large numbers switch it off.
+    accuracy: see noisy rewards again until the 95% interval of their mean is this narrow, as a part of the range of
+    all rewards; 1 switches it off.
+    observe: look for rewards that were never seen; False leaves it to chance.
+    minimum_reward: stands in for a reward never seen; None takes the paper's, as for MonitoredMBIE.
+    pessimism: False takes 0 for a reward never seen instead.
+    pool_environment: count the environment's moves over all monitor states and actions together.
+    pool_monitor: count the monitor's moves over all environment pairs together, as far as they look alike.
+    known_monitor: the monitor is given, and only the environment is estimated.
+    """
 
     beta_bar: float = 10.0
-    certain: float = 0.5
-    uncertain: float = 0.1
+    beta_certain: float = 0.5
+    beta_uncertain: float = 0.1
     accuracy: float = 0.05
-    minimum_reward: float | None = None
     observe: bool = True
+    minimum_reward: float | None = None
+    pessimism: bool = True
     pool_environment: bool = True
     pool_monitor: bool = True
     known_monitor: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("beta_bar", "beta_certain", "beta_uncertain", "accuracy"):
+            check.at_least(getattr(self, name), 0.0, f"The option {name}")
+        if self.known_monitor and not self.pool_environment:
+            raise MonMDPError(
+                "With a known monitor the environment is always pooled, so pool_environment must be True."
+            )
 
     act = act_directed_model
     update = update_directed_model
@@ -442,16 +456,14 @@ class DirectedModel(Agent):
     def memory(self, world: World, steps: int, seed: int) -> Any:
         n, m = world.n_states, world.n_actions
         model = new_factored_model(world, steps, self.pool_environment, self.pool_monitor, self.known_monitor)
-        lowest = 0.0 if self.minimum_reward is None else self.minimum_reward
-        if self.known_monitor:
-            room = len(model.known.probability)
-        else:
-            links = len(model.moves.times) * (world.n_monitor_states * world.n_monitor_actions if self.pool_environment else 1)
-            room = links * world.n_monitor_states
+        if self.minimum_reward is None:
+            raise MonMDPError("DirectedModel needs minimum_reward before it can start.")
+        lowest = float(self.minimum_reward) if self.pessimism else 0.0
+        room = self._successors(world, steps)
         return DirectedModelMemory(
             q=np.zeros((n, m)),
             visits=np.zeros(n * m, np.int64),
-            reward_model=np.full(world.n_env_pairs, float(lowest)),
+            reward_model=np.full(world.n_env_pairs, lowest),
             reward_counts=np.zeros(world.n_env_pairs, np.int64),
             model=model,
             way=new_way(n, m, room),
@@ -460,12 +472,14 @@ class DirectedModel(Agent):
                 env_discovered=np.zeros(world.n_env_states, np.bool_),
                 at_level=np.zeros(LEVELS, np.int64),
                 hopeless=np.zeros(world.n_env_pairs, np.bool_),
+                missed=np.zeros(world.n_env_pairs),
                 reward_squares=np.zeros(world.n_env_pairs),
                 env_tries=np.zeros(world.n_env_pairs, np.int64),
-                counts=np.zeros(9, np.int64),
+                counts=np.zeros(8, np.int64),
                 scales=np.array([lowest, 0.0, 0.0]),
                 choices=np.zeros((1, m)),
                 here=np.zeros(1, np.int64),
+                nothing=np.zeros((4, 2), np.int64),
                 planned_tries=np.zeros(len(model.tries), np.int64),
                 stale=np.ones(2, np.int64),
             ),
@@ -480,9 +494,22 @@ class DirectedModel(Agent):
                 best=np.zeros(n, np.int64),
             ),
             beta_bar=float(self.beta_bar),
-            certain=float(self.certain),
-            uncertain=float(self.uncertain),
+            certain=float(self.beta_certain),
+            uncertain=float(self.beta_uncertain),
             accuracy=float(self.accuracy),
             observes=self.observe,
             discount=world.discount,
         )
+
+    def _successors(self, world: World, steps: int) -> int:
+        """How many successors there may be to lay out."""
+        if self.known_monitor:
+            return len(world.probability)
+        moves = min(steps, transitions_of(world, self.pool_environment))
+        contexts = world.n_monitor_states * world.n_monitor_actions
+        return moves * world.n_monitor_states * (contexts if self.pool_environment else 1)
+
+    def memory_bytes(self, world: World, steps: int = 0) -> int:
+        """Tables over pairs, and all successors twice."""
+        pairs = world.n_states * world.n_actions
+        return 8 * pairs * (16 + world.n_monitor_states) + 32 * self._successors(world, steps)

@@ -176,7 +176,11 @@ def count_outcome(own, pooled, apart, pair, outcome, changes):
 @kernel
 def learn_model(model, state, action, next_state, terminated, shown, monitor_reward):
     """Count one step."""
-    pair, row, context = state * model.n_actions + action, row_of(model, state, action), context_of(model, state, action)
+    pair, row, context = (
+        state * model.n_actions + action,
+        row_of(model, state, action),
+        context_of(model, state, action),
+    )
     model.tries[row] += 1
     model.own_visits[pair] += 1
     model.context_visits[context] += 1
@@ -202,7 +206,10 @@ def learn_model(model, state, action, next_state, terminated, shown, monitor_rew
 
 @kernel
 def given(model, state, action):
-    """What a known monitor pays and how likely it shows the reward, averaged over what the environment did so far."""
+    """What a known monitor pays and how likely it shows the reward, averaged over what the environment did so far.
+
+    The chance is -1 where the environment has not done anything yet.
+    """
     known, env_pair = model.known, env_pair_of(model, state, action)
     first, branch = known.first_outcome[env_pair], known.first_branch[state * model.n_actions + action]
     reward, chance, times = 0.0, 0.0, 0
@@ -211,7 +218,7 @@ def given(model, state, action):
         chance += model.outcome_counts[outcome] * known.observe_probability[branch + outcome - first]
         times += model.outcome_counts[outcome]
     if times == 0:
-        return 0.0, 1.0
+        return 0.0, -1.0
     return reward / times, chance / times
 
 
@@ -230,21 +237,20 @@ def predicted_reward(model, state, action):
 @kernel
 def chance_shown(model, state, action):
     """The chance that a pair shows its reward; contexts never met are expected to, others by smoothed frequency."""
-    if model.knows_monitor:
-        if state * model.n_actions + action >= len(model.known.first_branch):
-            return 0.0
+    if model.knows_monitor and state * model.n_actions + action < len(model.known.first_branch):
         _, chance = given(model, state, action)
-        return chance
+        if chance >= 0.0:
+            return chance
     context = context_of(model, state, action)
     return (model.shown[context] + 1.0) / (model.context_visits[context] + 1.0)
 
 
 @kernel
 def best_chance_shown(model):
-    """The best chance of any context to show a reward."""
+    """The best chance of any context met so far to show a reward."""
     best = 0.0
     for context in range(len(model.shown)):
-        if not model.knows_monitor:
+        if model.context_visits[context] > 0:
             best = max(best, (model.shown[context] + 1.0) / (model.context_visits[context] + 1.0))
     return best
 
@@ -278,7 +284,13 @@ def lay_out(model, states, start, stop, bounds, chances, targets, ending):
     own_moves, moves_apart, pooled_moves = model.own_moves, model.moves_apart, model.pooled_moves
     own_visits, context_visits, n_monitor = model.own_visits, model.context_visits, model.n_monitor_states
     pools_environment, pools_monitor = model.pools_environment, model.pools_monitor
-    known, outcome_counts = model.known, model.outcome_counts
+    outcome_counts, first_outcome, first_branch = (
+        model.outcome_counts,
+        model.known.first_outcome,
+        model.known.first_branch,
+    )
+    offsets, probability = model.known.offsets, model.known.probability
+    known_next, terminated = model.known.next_state, model.known.terminated
     for i in range(start, stop):
         state = states[i]
         for action in range(n_actions):
@@ -289,8 +301,21 @@ def lay_out(model, states, start, stop, bounds, chances, targets, ending):
             row = env_pair if pools_environment else pair
             left = -1.0
             if model.knows_monitor:
-                if tries[row] > 0 and pair < len(known.first_branch):
-                    left, at = write_known(known, outcome_counts, env_pair, pair, at, chances, targets)
+                total = 0
+                for outcome in range(first_outcome[env_pair], first_outcome[env_pair + 1]):
+                    total += outcome_counts[outcome]
+                if total > 0 and pair < len(first_branch):
+                    left = 0.0
+                    for outcome in range(first_outcome[env_pair], first_outcome[env_pair + 1]):
+                        share = outcome_counts[outcome] / total
+                        branch = first_branch[pair] + outcome - first_outcome[env_pair]
+                        for k in range(offsets[branch], offsets[branch + 1]):
+                            if terminated[k]:
+                                left += share * probability[k]
+                            elif share > 0.0:
+                                chances[at] = share * probability[k]
+                                targets[at] = known_next[k]
+                                at += 1
             elif own_visits[pair] > 0 or (pools_monitor and tries[row] > 0 and context_visits[context] > 0):
                 own = moves_apart[pair] or not pools_monitor
                 goes_on = own_ends[pair, 0] if ends_apart[pair] else ends[row, 0]
@@ -317,25 +342,3 @@ def lay_out(model, states, start, stop, bounds, chances, targets, ending):
                         node = following[node]
             ending[i, action] = left
             bounds[slot + 1] = at
-
-
-@kernel
-def write_known(known, outcome_counts, env_pair, pair, at, chances, targets):
-    """The successors of a pair under a known monitor; returns the chance to end, and where they end."""
-    first, branch = known.first_outcome[env_pair], known.first_branch[pair]
-    total, left = 0, 0.0
-    for outcome in range(first, known.first_outcome[env_pair + 1]):
-        total += outcome_counts[outcome]
-    if total == 0:
-        return -1.0, at
-    for outcome in range(first, known.first_outcome[env_pair + 1]):
-        if outcome_counts[outcome] > 0:
-            share, here = outcome_counts[outcome] / total, branch + outcome - first
-            for k in range(known.offsets[here], known.offsets[here + 1]):
-                if known.terminated[k]:
-                    left += share * known.probability[k]
-                else:
-                    chances[at] = share * known.probability[k]
-                    targets[at] = known.next_state[k]
-                    at += 1
-    return left, at

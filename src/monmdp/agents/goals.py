@@ -101,13 +101,12 @@ def begin_search(way, origin):
 
 
 @kernel
-def go_on(way, discovered, n_actions, start, stop, depth):
-    """Meet the known states that follow those from start to stop; where an episode may end, its starts follow."""
+def go_on(way, n_actions, start, stop, depth):
+    """Meet the states that may follow those from start to stop; where an episode may end, its starts follow."""
     states, depths, place, stamp, told = way.states, way.depth, way.place, way.stamp, way.told
     bounds, targets, ending, starts = way.bounds, way.targets, way.ending, way.starts
     for k in range(bounds[start * n_actions], bounds[stop * n_actions]):
-        if discovered[targets[k]]:
-            meet(states, depths, place, stamp, told, targets[k], depth)
+        meet(states, depths, place, stamp, told, targets[k], depth)
     for i in range(start, stop):
         for action in range(n_actions):
             if ending[i, action] > 0.0:
