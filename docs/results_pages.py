@@ -71,7 +71,7 @@ def table(results: Results, title: str, told: Callable[[CellResults], str], opti
     lines = [f"\n## {title}\n", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     for environment, monitor in results.problems:
         found = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
-        best = [f"{next(iter(found.values())).optimal_return:.3f}"] if optimum else []
+        best = [f"{next(iter(found.values())).target_return:.3f}"] if optimum else []
         values = [told(found[agent]) if agent in found else "–" for agent in results.agents]
         lines.append("| " + " | ".join([f"{environment} + {monitor}", *best, *values]) + " |")
     return "\n".join(lines) + "\n"

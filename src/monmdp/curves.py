@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,8 @@ class Curves:
     returns: exact (or sampled) return of the greedy policy; observed: rewards seen so far; visited: distinct
     pairs visited so far; beta: the explore-exploit ratio; explored: fraction of steps spent exploring so far.
     Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; states that cannot
-    be reached have count 0 and value NaN.
+    be reached have count 0 and value NaN. minimax_return is None where every reward can be seen.
+    remarks [seed]: sentences of agents that have something to say, such as which reward was given up and why.
     """
 
     problem: MonMDP
@@ -37,6 +38,13 @@ class Curves:
     optimal_return: float
     evaluation: str
     seconds: float
+    minimax_return: float | None = None
+    remarks: list[list[str]] = field(default_factory=list)
+
+    @property
+    def target_return(self) -> float:
+        """What can be learned to earn: the optimal return or, where some rewards can never be seen, the minimax one."""
+        return self.optimal_return if self.minimax_return is None else self.minimax_return
 
     @property
     def final_returns(self) -> Floats:
@@ -46,8 +54,8 @@ class Curves:
 
     @property
     def solved(self) -> np.ndarray:
-        """Which seeds ended optimal, [seed]."""
-        return self.final_returns >= self.optimal_return - SOLVED_WITHIN
+        """Which seeds ended earning the target return, [seed]."""
+        return self.final_returns >= self.target_return - SOLVED_WITHIN
 
     @property
     def final_return_ci(self) -> float:

@@ -21,7 +21,8 @@ from monmdp.engine.world import compact, is_deterministic
 from monmdp.errors import MonMDPError
 from monmdp.experiments.protocol import agent_defaults, paper_steps
 from monmdp.model import Floats, Integers, MonMDP
-from monmdp.solve import greedy_policy, optimal_values, policy_return
+from monmdp.solve import greedy_policy, optimal_values, policy_return, solve
+from monmdp.structure import hidden_env_pairs
 
 
 class Status(NamedTuple):
@@ -131,6 +132,11 @@ class Job:
         best = greedy_policy(optimal_values(self.problem, self.problem.reward))
         return policy_return(self.problem, best)
 
+    @cached_property
+    def minimax_return(self) -> float | None:
+        """The return that can be guaranteed where some rewards can never be seen; None where all can."""
+        return solve(self.problem).minimax_return if len(hidden_env_pairs(self.problem)) else None
+
     def workers(self, threads: int | None = None) -> int:
         """How many seeds can run side by side: no more than cores and memory allow."""
         wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
@@ -139,7 +145,7 @@ class Job:
             raise MonMDPError(
                 f"{type(self.agent).__name__} in {self.problem.name} needs {readable(need)} of memory a seed for its "
                 f"{self.world.n_states * self.world.n_actions:,} pairs and {self.steps:,} steps, and {readable(room)} "
-                "can be used; choose a smaller problem, or an agent without a quadratic table, such as Naive or UCB."
+                "can be used; choose a smaller problem, or an agent without a quadratic table, such as DirectedModel."
             )
         return max(1, min(wanted, room // max(need, 1)))
 
@@ -152,7 +158,14 @@ class Job:
             new_evaluator(self.world), record, progress, self.stop,
         )  # fmt: skip
         known = getattr(memory, "reward_model", np.zeros(0))
-        return record, {"visits": memory.visits, "q": memory.q, "reward_model": known}
+        remarks = self.agent.remarks(memory)
+        return record, {"visits": memory.visits, "q": memory.q, "reward_model": known, "remarks": remarks}
+
+    def _told(self, env_pair: int, remark: str) -> str:
+        """A remark about an environment pair as a sentence."""
+        table = self.problem.environment
+        state, action = divmod(env_pair, len(table.actions))
+        return f"The reward of {table.actions[action]} in {table.state_label(state)} was {remark}."
 
     def collect(self, seeds: list[int], finished: list[Finished], seconds: float) -> Curves:
         """Put finished seeds together."""
@@ -168,6 +181,8 @@ class Job:
             q=on_all_states(self.problem, [table["q"] for table in tables], np.nan),
             reward_model=np.stack([table["reward_model"] for table in tables]),
             optimal_return=self.optimal_return,
+            minimax_return=self.minimax_return,
+            remarks=[[self._told(*remark) for remark in table["remarks"]] for table in tables],
             evaluation=self.evaluation,
             seconds=seconds,
         )

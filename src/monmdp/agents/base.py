@@ -90,6 +90,10 @@ class Agent:
         """For whoever looks inside: the pair the agent is after, -1 for none, and values toward it, [S, A]."""
         return -1, np.full(memory.q.shape, np.nan)
 
+    def remarks(self, memory: Any) -> list[tuple[int, str]]:
+        """What the agent has to say in the end about environment pairs, such as why it gave one up."""
+        return []
+
     @property
     def name(self) -> str:
         """The text that builds an equal agent."""

@@ -83,12 +83,17 @@ class Explorer(NamedTuple):
 
 
 #: Places in `counts`: least number of visits; environment pairs never tried, and tried but never seen; what the plan
-#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; the round of looking for unseen rewards.
+#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; the round of looking for
+#: unseen rewards.
 LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, ROUND = range(8)
 
 
 class Plan(NamedTuple):
-    """The model laid out for planning Q: states [S], and by place rewards, ending, successors; values [S], best [S]."""
+    """The model laid out for planning: states [S], and by place rewards, ending, successors, best action.
+
+    q [S, A] and values [S] are those that the agent acts on, planned when it needs them; the memory's own q is planned
+    for evaluation and from `values`, into test_values [S], so that looking at a run does not change it.
+    """
 
     states: Integers
     rewards: Floats
@@ -96,8 +101,10 @@ class Plan(NamedTuple):
     bounds: Integers
     chances: Floats
     targets: Integers
-    values: Floats
     best: Integers
+    q: Floats
+    values: Floats
+    test_values: Floats
 
 
 class DirectedModelMemory(NamedTuple):
@@ -235,7 +242,8 @@ def follow(memory, purpose, state, step, key):
             return -1
     i = weigh(way, state, choices)
     action = choose_best(choices, key, 2 * step + 1)
-    counts[LEFT] = 0 if way.serves[i, action] > 0.0 else counts[LEFT] - 1
+    arrived = way.serves[i, action] >= SERVES_WELL or (purpose == 3 and way.serves[i, action] > 0.0)
+    counts[LEFT] = 0 if arrived else counts[LEFT] - 1
     return action
 
 
@@ -254,8 +262,9 @@ def act_directed_model(memory, state, step, key):
             if action >= 0:
                 return action, True
     if memory.explorer.stale[1]:
-        plan_values(memory)
-    return choose_best(memory.q[state], key, 2 * step + 1), False
+        plan_values(memory, memory.plan.q, memory.plan.values)
+        memory.explorer.stale[1] = 0
+    return choose_best(memory.plan.q[state], key, 2 * step + 1), False
 
 
 @kernel
@@ -287,10 +296,10 @@ def count_visit(memory, pair):
 def learn_seen_reward(memory, env_pair, reward):
     """R̂ as a running mean, and its squared deviations."""
     explorer, scales = memory.explorer, memory.explorer.scales
-    if memory.reward_counts[env_pair] == 0 and not explorer.hopeless[env_pair]:
-        explorer.counts[UNSEEN] -= 1
-    explorer.hopeless[env_pair] = False
     if memory.reward_counts[env_pair] == 0:
+        explorer.counts[UNSEEN] -= not explorer.hopeless[env_pair]
+        explorer.hopeless[env_pair] = False
+        memory.model.changes[0] += 1
         memory.reward_model[env_pair] = 0.0
     memory.reward_counts[env_pair] += 1
     error = reward - memory.reward_model[env_pair]
@@ -299,6 +308,21 @@ def learn_seen_reward(memory, env_pair, reward):
     if explorer.reward_squares[env_pair] > 1e-12:
         explorer.counts[NOISY] = 1
     scales[0], scales[1] = min(scales[0], reward), max(scales[1], reward)
+
+
+@kernel
+def miss_reward(memory, env_pair, chance, log_time):
+    """A reward that was never seen could have been seen now: this round, or for good, that may be enough."""
+    explorer, missed = memory.explorer, memory.explorer.missed
+    before = missed[env_pair]
+    missed[env_pair] += chance
+    patience = 2.0 ** explorer.counts[ROUND]
+    memory.model.changes[0] += before < patience <= missed[env_pair]
+    hopeless = missed[env_pair] >= HOPE * log_time
+    if hopeless != explorer.hopeless[env_pair]:
+        explorer.hopeless[env_pair] = hopeless
+        explorer.counts[UNSEEN] += -1 if hopeless else 1
+        memory.model.changes[0] += 1
 
 
 @kernel
@@ -318,12 +342,7 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
     if shown:
         learn_seen_reward(memory, env_pair, proxy_reward)
     elif memory.reward_counts[env_pair] == 0:
-        explorer.missed[env_pair] += max(chance_shown(model, state, action), LEAST_CHANCE)
-        hopeless = explorer.missed[env_pair] >= HOPE * math.log(step + 2.0)
-        if hopeless != explorer.hopeless[env_pair]:
-            explorer.hopeless[env_pair] = hopeless
-            explorer.counts[UNSEEN] += -1 if hopeless else 1
-            model.changes[0] += 1
+        miss_reward(memory, env_pair, max(chance_shown(model, state, action), LEAST_CHANCE), math.log(step + 2.0))
     explorer.stale[0] = 1
     if model.tries[row] >= 2 * explorer.planned_tries[row]:
         explorer.planned_tries[row] = model.tries[row]
@@ -359,12 +378,12 @@ def look_ahead(rewards, bounds, chances, targets, values, discount, i, action):
 
 
 @kernel
-def plan_values(memory):
-    """Modified policy iteration from the last values: one improvement, then some sweeps of the greedy policy."""
-    plan, q, discount, scales = memory.plan, memory.q, memory.discount, memory.explorer.scales
+def plan_values(memory, q, values):
+    """Modified policy iteration from values [S]: one improvement into q [S, A], then some sweeps of its greedy policy."""
+    plan, discount, scales = memory.plan, memory.discount, memory.explorer.scales
     size = lay_out_all(memory)
     states, rewards, bounds, chances = plan.states, plan.rewards, plan.bounds, plan.chances
-    targets, ending, values, best = plan.targets, plan.ending, plan.values, plan.best
+    targets, ending, best = plan.targets, plan.ending, plan.best
     bottom = (scales[0] + min(scales[2], 0.0)) / (1.0 - discount)
     for state in range(len(values)):
         if not memory.explorer.env_discovered[memory.model.env_state[state]]:
@@ -398,14 +417,14 @@ def plan_values(memory):
                     values[states[i]] = value
             if change * discount <= enough:
                 break
-    memory.explorer.stale[1] = 0
 
 
 @kernel
 def plan_directed_model(memory, step):
     """Q is ready to be evaluated."""
     if memory.explorer.stale[0]:
-        plan_values(memory)
+        memory.plan.test_values[:] = memory.plan.values
+        plan_values(memory, memory.q, memory.plan.test_values)
         memory.explorer.stale[0] = 0
 
 
@@ -490,8 +509,10 @@ class DirectedModel(Agent):
                 bounds=np.zeros(n * m + 1, np.int64),
                 chances=np.zeros(room),
                 targets=np.zeros(room, np.int64),
-                values=np.zeros(n),
                 best=np.zeros(n, np.int64),
+                q=np.zeros((n, m)),
+                values=np.zeros(n),
+                test_values=np.zeros(n),
             ),
             beta_bar=float(self.beta_bar),
             certain=float(self.beta_certain),
@@ -500,6 +521,14 @@ class DirectedModel(Agent):
             observes=self.observe,
             discount=world.discount,
         )
+
+    def remarks(self, memory: Any) -> list[tuple[int, str]]:
+        """Environment pairs whose reward was given up, and why."""
+        explorer = memory.explorer
+        return [
+            (int(pair), f"given up: should have been seen {explorer.missed[pair]:.1f} times, and never was")
+            for pair in np.flatnonzero(explorer.hopeless)
+        ]
 
     def _successors(self, world: World, steps: int) -> int:
         """How many successors there may be to lay out."""

@@ -159,7 +159,7 @@ def surprise(own, pooled, shared):
 
 @kernel
 def count_outcome(own, pooled, apart, pair, outcome, changes):
-    """One more outcome of a pair: own [pairs, K] and, unless it stands apart, pooled [K]; then see whether it should."""
+    """One more outcome of a pair: own [pairs, K] and, unless it stands apart, pooled [K]; then, should it?"""
     own[pair, outcome] += 1
     if not apart[pair]:
         changes[0] += pooled[outcome] == 0

@@ -30,10 +30,10 @@ def plot_curves(curves: Curves, path: Path) -> None:
             panel=(WIDTH - 0.72, 2.2),
         )
         axes = grid.axes[0][0]
-        low, high = return_limits([curves.optimal_return], [band.mean])
+        low, high = return_limits([curves.target_return], [band.mean])
         axes.set_ylim(low, high)
         set_ticks(axes.yaxis, even_ticks(low, high, 5))
-        axes.axhline(curves.optimal_return, zorder=1, **OPTIMUM)
+        axes.axhline(curves.target_return, zorder=1, **OPTIMUM)
         draw_band(axes, band, style)
         show_steps(axes, float(curves.steps[-1]), 4)
         grid.figure.savefig(path, dpi=DPI)

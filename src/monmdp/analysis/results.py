@@ -68,7 +68,7 @@ class CellResults:
         return self.curves([column])[column]
 
     def finals(self, columns: Sequence[str]) -> dict[str, list[Any]]:
-        """Column → one value a seed, in the order of `seeds`: optimal_return, final_return, solved, visit_counts, …"""
+        """Column → one value a seed, in the order of `seeds`: target_return, final_return, solved, visit_counts, …"""
         rows: dict[int, dict[str, Any]] = {}
         for entry in self.table_files:
             _, table = read_table(entry.path, ["seed", *columns])
@@ -86,8 +86,8 @@ class CellResults:
 
     @cached_property
     def _outcome(self) -> tuple[Floats, float]:
-        found = self.finals(["final_return", "optimal_return"])
-        return np.array(found["final_return"], np.float64), float(found["optimal_return"][0])
+        found = self.finals(["final_return", "target_return"])
+        return np.array(found["final_return"], np.float64), float(found["target_return"][0])
 
     @property
     def final_returns(self) -> Floats:
@@ -95,14 +95,14 @@ class CellResults:
         return self._outcome[0]
 
     @property
-    def optimal_return(self) -> float:
-        """What the optimal policy earns within the step limit."""
+    def target_return(self) -> float:
+        """The optimal return within the step limit or, where some rewards can never be seen, the minimax return."""
         return self._outcome[1]
 
     @property
     def solved(self) -> Booleans:
-        """Which seeds ended optimal, [seed]."""
-        return np.asarray(self.final_returns >= self.optimal_return - SOLVED_WITHIN)
+        """Which seeds ended earning the target return, [seed]."""
+        return np.asarray(self.final_returns >= self.target_return - SOLVED_WITHIN)
 
     @cached_property
     def problem(self) -> MonMDP | None:

@@ -32,7 +32,8 @@ class Reproduce:
     """
 
     preset: str | None = None
-    """paper (the default), quick, epsilon, pessimism, successors, observability or reward-noise."""
+    """paper (the default), quick, epsilon, pessimism, successors, observability, reward-noise, tenth, followup,
+    unsolvable or ablation."""
     sweep: Path | None = None
     """A TOML file of [[sweep]] tables instead of a preset."""
     out: Path = Path("results")
@@ -47,6 +48,8 @@ class Reproduce:
     """Only these agents."""
     steps: int | None = None
     """Training steps a run, instead of the protocol's."""
+    budget: float | None = None
+    """Part of the protocol's steps, such as 0.1."""
     points: int | None = None
     """Recording points a run, instead of 1,000."""
     shard: str = "1/1"
@@ -68,7 +71,8 @@ class Reproduce:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
         sweeps = narrowed(
             preset(self.preset or "paper") if self.sweep is None else read_sweeps(self.sweep),
-            split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.points,
+            split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.budget,
+            self.points,
         )  # fmt: skip
         if self.dry_run:
             report, left = plan_sweep(sweeps, self.out, shard)

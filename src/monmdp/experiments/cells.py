@@ -26,12 +26,13 @@ TRAJECTORIES = 1
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """What to train: names as in `make` and `train`, or objects; without steps, the protocol's budget."""
+    """What to train: names as in `make` and `train`, or objects; without steps, this part of the protocol's budget."""
 
     environment: str | Environment
     monitor: str | Monitor
     agent: str | Agent
     steps: int | None = None
+    budget: float = 1.0
     points: int | None = None
     evaluation: str = "exact"
     discount: float = 0.99
@@ -47,7 +48,9 @@ class Cell:
     @cached_property
     def job(self) -> Job:
         """The cell ready to run."""
-        steps = variant_steps(self.problem) if self.steps is None else self.steps
+        steps = self.steps
+        if steps is None:
+            steps = max(1, round(variant_steps(self.problem) * check.at_least(self.budget, 0.0, "The budget")))
         return Job(self.problem, self.agent, steps, self.points, self.evaluation)
 
     @cached_property

@@ -253,6 +253,7 @@ def _tables(batch: Batch, curves: Curves) -> pa.Table:
         **_labels(batch, n_seeds),
         "seed": pa.array(curves.seeds, pa.int64()),
         "optimal_return": pa.array([curves.optimal_return] * n_seeds, pa.float64()),
+        "target_return": pa.array([curves.target_return] * n_seeds, pa.float64()),
         "final_return": curves.final_returns,
         "solved": curves.solved,
         "visit_counts": pa.array(list(curves.visit_counts.reshape(n_seeds, -1)), pa.list_(pa.int64())),

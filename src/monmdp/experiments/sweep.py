@@ -17,18 +17,47 @@ from monmdp.registry import construct
 PAPER_AGENTS = ("Directed", "Optimism", "UCB", "QCounts", "Intrinsic", "Naive")
 #: The four environments of the paper's main figure.
 MAIN_ENVIRONMENTS = ("Empty", "Hazard", "OneWay", "RiverSwim")
+#: The agents of the follow-up comparison, each with and without a known monitor.
+MODEL_AGENTS = ("DirectedModel", "MonitoredMBIE")
+KNOWING_AGENTS = tuple(f"{agent}(known_monitor=True)" for agent in MODEL_AGENTS)
+#: The follow-up's unsolvable problems: rewards in the bottleneck's column are never shown, the others with chance ρ.
+UNSOLVABLE_MONITORS = tuple(
+    f"{monitor}({options}never_observable='column', observability={chance})"
+    for monitor, options in {
+        "FullRandom": "rho=1.0, ",
+        "Ask": "",
+        "Button": "end_cost=0.0, cell=31, action='DOWN', ",
+        "Experts": "",
+        "PaidExperts": "",
+        "Level": "",
+    }.items()
+    for chance in (1.0, 0.8, 0.2, 0.05)
+)
+#: What each idea of DirectedModel is worth: the agent without it.
+ABLATIONS = (
+    "DirectedModel",
+    "DirectedModel(pool_environment=False)",
+    "DirectedModel(pool_monitor=False)",
+    "DirectedModel(pessimism=False)",
+    "DirectedModel(observe=False)",
+    "DirectedModel(beta_certain=1000000.0, beta_uncertain=1000000.0)",
+)
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """Rows to be multiplied; entries are names with options, as in "Ask(cost=0.5)", or objects."""
+    """Rows to be multiplied; entries are names with options, as in "Ask(cost=0.5)", or objects.
+
+    steps: the same for all, or this part `budget` of the protocol's.
+    """
 
     environments: Sequence[Any] = tuple(DEFAULT_STEPS)
     monitors: Sequence[Any] = PAPER_MONITORS
     agents: Sequence[Any] = PAPER_AGENTS
     seeds: int | Sequence[int] = 100
     steps: int | None = None
+    budget: float = 1.0
     points: int | None = None
     evaluation: str = "exact"
     discount: float = 0.99
@@ -36,7 +65,7 @@ class Sweep:
     def cells(self) -> list[Cell]:
         """All combinations, in order."""
         return [
-            Cell(environment, monitor, agent, self.steps, self.points, self.evaluation, self.discount)
+            Cell(environment, monitor, agent, self.steps, self.budget, self.points, self.evaluation, self.discount)
             for environment in _listed(self.environments, "environments")
             for monitor in _listed(self.monitors, "monitors")
             for agent in _listed(self.agents, "agents")
@@ -77,6 +106,31 @@ PRESETS: dict[str, tuple[str, tuple[Sweep, ...]]] = {
         "noise: what would be shown is shown with probability 0.8",
         (Sweep(monitors=[f"{monitor}(observability=0.8)" for monitor in PAPER_MONITORS], seeds=20),),
     ),
+    "tenth": (
+        "DirectedModel in the paper's 48 problems with a tenth of the training steps, 100 seeds",
+        (Sweep(agents=["DirectedModel"], budget=0.1, points=100),),
+    ),
+    "followup": (
+        "the paper's 48 problems with the follow-up's 20,000 steps: DirectedModel and MonitoredMBIE, 30 seeds",
+        (Sweep(agents=[*MODEL_AGENTS, *KNOWING_AGENTS], steps=20_000, seeds=30, points=200),),
+    ),
+    "unsolvable": (
+        "the follow-up's 24 problems with rewards that can never be seen, 50,000 steps, 30 seeds",
+        (
+            Sweep(
+                environments=["Bottleneck"],
+                monitors=UNSOLVABLE_MONITORS,
+                agents=[*MODEL_AGENTS, *KNOWING_AGENTS],
+                steps=50_000,
+                seeds=30,
+                points=250,
+            ),
+        ),
+    ),
+    "ablation": (
+        "DirectedModel without each of its ideas, a tenth of the training steps, 20 seeds",
+        (Sweep(agents=ABLATIONS, budget=0.1, seeds=20, points=100),),
+    ),
     "reward-noise": (
         "noise: Gaussian noise of 0.01 on every reward",
         (Sweep(environments=[f"{environment}(reward_noise=0.01)" for environment in DEFAULT_STEPS], seeds=20),),
@@ -112,12 +166,13 @@ def narrowed(
     agents: Sequence[str] | None = None,
     seeds: int | None = None,
     steps: int | None = None,
+    budget: float | None = None,
     points: int | None = None,
 ) -> list[Sweep]:
     """The same sweeps with some of their rows replaced."""
     given = {
         "environments": environments, "monitors": monitors, "agents": agents,
-        "seeds": seeds, "steps": steps, "points": points,
+        "seeds": seeds, "steps": steps, "budget": budget, "points": points,
     }  # fmt: skip
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     return [dataclasses.replace(sweep, **chosen) for sweep in sweeps]

@@ -122,7 +122,7 @@ def with_beta(data: FigureData) -> list[str]:
 def _returns(data: FigureData, environments: Sequence[str]) -> Drawing:
     agents = data.results.agents
     panels = _panels(data, environments, agents, lambda cell: data.band(cell, "return"))
-    optima = {place: sorted({cell.optimal_return for cell in data.results.of_problem(*place)}) for place in panels}
+    optima = {place: sorted({cell.target_return for cell in data.results.of_problem(*place)}) for place in panels}
     limits = {
         name: return_limits(
             [optimum for (row, _), found in optima.items() if row == name for optimum in found],

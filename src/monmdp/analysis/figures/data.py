@@ -71,7 +71,7 @@ class FigureData:
                 raise MonMDPError(
                     f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns to show."
                 )
-            self._solving[key] = steps_until_solved(cell.steps, values, cell.optimal_return)
+            self._solving[key] = steps_until_solved(cell.steps, values, cell.target_return)
         if column == "beta":
             values = np.minimum(values, BETA_CEILING)
         self._bands[*key, column] = Band(cell.steps[points], *mean_interval(values[:, points]), len(values))
@@ -100,13 +100,13 @@ class FigureData:
         for environment, monitor in self.results.problems if problems is None else problems:
             cell = self.results.cell(environment, monitor, agent)
             if cell is not None and self.is_scored(cell):
-                found.append(normalised(cell.final_returns, cell.optimal_return, self.random_return(cell)))
+                found.append(normalised(cell.final_returns, cell.target_return, self.random_return(cell)))
         runs = min((len(scores) for scores in found), default=0)
         return np.stack([scores[:runs] for scores in found], axis=1) if runs else np.empty((0, 0))
 
     def is_scored(self, cell: CellResults) -> bool:
         """Whether returns can be put on the scale from random to optimal."""
-        above = cell.optimal_return - self.random_return(cell) > 1e-12
+        above = cell.target_return - self.random_return(cell) > 1e-12
         return bool(above and np.isfinite(cell.final_returns).all())
 
     def random_return(self, cell: CellResults) -> float:

@@ -65,7 +65,7 @@ def cell_data(cell: CellResults) -> dict[str, Any]:
     return {
         "seeds": runs,
         "steps": int(cell.steps[-1]),
-        "optimum": number(cell.optimal_return),
+        "optimum": number(cell.target_return),
         "solved": int(cell.solved.sum()) if evaluated else None,
         "interval": _bounds(wilson(int(cell.solved.sum()), runs)) if evaluated else None,
         "final": _estimate(final) if evaluated else None,
@@ -108,7 +108,7 @@ def _bounds(interval: Interval) -> list[float]:
 
 def _median_until_solved(cell: CellResults, returns: np.ndarray) -> float | None:
     """Median over all seeds of the steps until solved for good; None if fewer than half of them get there."""
-    return number(float(np.median(steps_until_solved(cell.steps, returns, cell.optimal_return))))
+    return number(float(np.median(steps_until_solved(cell.steps, returns, cell.target_return))))
 
 
 def _picture(problem: MonMDP | None) -> list[str] | None:
