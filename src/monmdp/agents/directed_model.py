@@ -128,7 +128,10 @@ class DirectedModelMemory(NamedTuple):
 
 @kernel
 def discover(memory, state):
-    """A state seen for the first time is known from now on, and so are its pairs."""
+    """A state to act in for the first time is known from now on, and so are its pairs.
+
+    States that are only ever entered when the step limit strikes never are, so that they are nobody's goal.
+    """
     explorer, model = memory.explorer, memory.model
     if not explorer.discovered[state]:
         explorer.discovered[state] = True
@@ -251,6 +254,7 @@ def follow(memory, purpose, state, step, key):
 def act_directed_model(memory, state, step, key):
     """Toward the nearest goal of the first purpose that has any; greedy on Q where none has."""
     counts = memory.explorer.counts
+    discover(memory, state)
     for purpose in range(1, 4):
         due = True
         if purpose == 1:
@@ -277,7 +281,6 @@ def beta_directed_model(memory, step):
 @kernel
 def begin_directed_model(memory, state, step):
     """Remember where episodes begin."""
-    discover(memory, state)
     memory.model.changes[0] += note_start(memory.way, state)
 
 
@@ -337,8 +340,6 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
     explorer.env_tries[env_pair] += 1
     learn_model(model, state, action, next_state, terminated, shown, monitor_reward)
     explorer.scales[2] = min(explorer.scales[2], monitor_reward)
-    if not terminated:
-        discover(memory, next_state)
     if shown:
         learn_seen_reward(memory, env_pair, proxy_reward)
     elif memory.reward_counts[env_pair] == 0:
@@ -379,7 +380,7 @@ def look_ahead(rewards, bounds, chances, targets, values, discount, i, action):
 
 @kernel
 def plan_values(memory, q, values):
-    """Modified policy iteration from values [S]: one improvement into q [S, A], then some sweeps of its greedy policy."""
+    """Modified policy iteration from values [S]: one improvement into q [S, A], then sweeps of its greedy policy."""
     plan, discount, scales = memory.plan, memory.discount, memory.explorer.scales
     size = lay_out_all(memory)
     states, rewards, bounds, chances = plan.states, plan.rewards, plan.bounds, plan.chances
