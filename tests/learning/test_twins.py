@@ -54,6 +54,13 @@ OTHER_VALUES = {
     "minimum_reward": [-3.0],
     "termination": ["probability"],
     "known_monitor": [True],
+    "beta_certain": [5.0],
+    "beta_uncertain": [1.0],
+    "accuracy": [0.5],
+    "observe": [False],
+    "pessimism": [False],
+    "pool_environment": [False],
+    "pool_monitor": [False],
 }
 
 #: Where an option shows that has nothing to do in a river that never ends, and hardly any episodes.
@@ -64,6 +71,12 @@ SHOWN_IN = {
     "observe_times": ("Loop", "Ask"),
     "observe_while_unseen": ("Loop", "Full"),
     "observe_base": ("Loop", "Ask"),
+    "accuracy": ("Loop(reward_noise=0.2)", "Ask"),
+    "observe": ("Bottleneck", "Ask(observability=0.2)"),
+    "pessimism": ("Bottleneck", "Ask(observability=0.2)"),
+    "pool_monitor": ("RiverSwim", "Experts"),
+    "pool_environment": ("RiverSwim", "Experts"),
+    "beta_certain": ("Loop", "Ask"),
 }
 
 OPTIONS = [
@@ -99,12 +112,16 @@ def test_every_option_changes_both_twins_alike(agent, option, value):
 
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize(
-    "options", [{}, {"termination": "probability", "observe_times": 3}], ids=["faithful", "mended"]
+    "agent",
+    [
+        "MonitoredMBIE(known_monitor=True)",
+        "MonitoredMBIE(known_monitor=True, termination='probability', observe_times=3)",
+        "DirectedModel(known_monitor=True)",
+    ],
 )
-def test_planning_with_a_known_monitor(options, kind):
+def test_planning_with_a_known_monitor(agent, kind):
     environment, monitor, steps = PROBLEMS[kind]
     discount = 0.9 if kind == "no step limit" else 0.99
-    agent = monmdp.AGENTS.build("MonitoredMBIE", known_monitor=True, **options)
     assert_twins(monmdp.make(environment, monitor, discount=discount), agent, steps // 2)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from monmdp.model import MonMDP
 from monmdp.plain.base import PlainAgent, PlainQLearner
+from monmdp.plain.directed_model import PlainDirectedModel
 from monmdp.plain.mbie import PlainMBIE
 from monmdp.plain.paper import PlainDirected, PlainIntrinsic, PlainQCounts, PlainUCB
 from monmdp.plain.unseen import PlainIgnore, PlainJoint, PlainOracle, PlainSequential, PlainZeroReward
@@ -24,6 +25,7 @@ PLAIN_AGENTS: dict[str, type[PlainAgent]] = {
     "Joint": PlainJoint,
     "Sequential": PlainSequential,
     "MonitoredMBIE": PlainMBIE,
+    "DirectedModel": PlainDirectedModel,
 }
 
 

@@ -44,6 +44,22 @@ def known_branches(problem: MonMDP) -> dict[int, dict[tuple[int, bool], Known]]:
     return found
 
 
+def experienced(
+    branches: dict[tuple[int, bool], Known], env_next: int, next_state: int, terminated: bool
+) -> tuple[int, bool] | None:
+    """What the environment did; nothing can be said if the monitor may have ended the episode instead."""
+    fitting = [
+        outcome
+        for outcome, known in branches.items()
+        if outcome[0] == env_next
+        and (
+            outcome[1] == terminated
+            or (terminated and any(after == next_state and ends for _, after, ends in known.rows))
+        )
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def log_f(total: int) -> float:
     """ln f(t) with f(t) = 1 + t ln² t"""
     log = math.log(total)
@@ -96,7 +112,8 @@ class PlainMBIE(PlainAgent):
         if not math.isnan(proxy_reward):
             self.counts["observed", env_state] += 1
         if self.options.known_monitor:
-            outcome = self.experienced(pair, next_state, terminated)
+            after = self.problem.split_state(next_state)[0]
+            outcome = experienced(self.known[pair], after, next_state, terminated)
             if outcome is not None:
                 self.counts["environment pair", env_pair] += 1
                 self.counts["environment", env_state] += 1
@@ -116,20 +133,6 @@ class PlainMBIE(PlainAgent):
         times[1] += terminated
         if terminated:
             self.ended.add(env_pair)
-
-    def experienced(self, pair: int, next_state: int, terminated: bool) -> tuple[int, bool] | None:
-        """What the environment did; nothing can be said if the monitor may have ended the episode instead."""
-        env_next = self.problem.split_state(next_state)[0]
-        fitting = [
-            outcome
-            for outcome, known in self.known[pair].items()
-            if outcome[0] == env_next
-            and (
-                outcome[1] == terminated
-                or (terminated and any(after == next_state and ends for _, after, ends in known.rows))
-            )
-        ]
-        return fitting[0] if len(fitting) == 1 else None
 
     def tries(self, pair: int) -> tuple[int, int]:
         """N(s,a) and N(s), of the environment's side if the monitor is known."""
