@@ -44,7 +44,7 @@ LEVELS = 4096
 #: Pairs that serve this well are taken where the agent stands, without a plan.
 SERVES_WELL = 0.95
 #: A plan is made anew after so many steps, arrived or not.
-PLAN_STEPS = 100
+PLAN_STEPS = 500
 #: Q is planned until it is this accurate, relative to its size, sweeping the greedy policy so many times in between.
 ACCURACY = 1e-7
 POLICY_SWEEPS = 50

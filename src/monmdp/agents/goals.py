@@ -20,7 +20,7 @@ from monmdp.model import Floats, Integers
 WAY_DISCOUNT = 0.9
 #: The search goes on this many steps beyond the nearest goal, since a way that is longer may be surer.
 BEYOND = 1
-#: W is swept until nothing changes by more than this part of the value at hand, or so many times.
+#: W is swept until the value at hand can change by no more than this part of it, or so many times.
 WAY_ACCURACY = 0.02
 WAY_SWEEPS = 40
 
@@ -31,7 +31,7 @@ class Way(NamedTuple):
     states [S] lists them, the i-th at `depth`; place [S]: position of a state, valid if its stamp is the plan's.
     Pair (i, action) has serves[i, action] = g, the chance ending[i, action] to end, and its successors from
     bounds[i * A + action] on, as places in `targets` with `chances`. values [S + 1], by place, the last of a restart.
-    told [4]: number of states, stamp, whether goals were met, starts known.
+    decay [S + 1]: γ_W to the power of a depth. told [4]: number of states, stamp, whether goals were met, starts known.
     starts [S] lists the states in which episodes began, start_counts [S + 1] how often, the last in all.
     """
 
@@ -45,6 +45,7 @@ class Way(NamedTuple):
     chances: Floats
     targets: Integers
     values: Floats
+    decay: Floats
     told: Integers
     starts: Integers
     start_counts: Integers
@@ -63,6 +64,7 @@ def new_way(n_states: int, n_actions: int, room: int) -> Way:
         chances=np.zeros(room),
         targets=np.zeros(room, np.int64),
         values=np.zeros(n_states + 1),
+        decay=np.cumprod([1.0] + [WAY_DISCOUNT] * n_states),
         told=np.zeros(4, np.int64),
         starts=np.zeros(n_states, np.int64),
         start_counts=np.zeros(n_states + 1, np.int64),
@@ -153,8 +155,12 @@ def weigh(way, state, choices):
 
 @kernel
 def sweep_way(way, n_actions):
-    """Solve W backwards from the states met last, which are the farthest."""
+    """Solve W backwards from the states met last, which are the farthest, as far as it matters at the origin.
+
+    What a state is worth counts there no more than γ_W to the power of its depth.
+    """
     size, values, starts, place = way.told[0], way.values, way.starts, way.place
+    decay, depth = way.decay, way.depth
     serves, ending, bounds, chances, targets = way.serves, way.ending, way.bounds, way.chances, way.targets
     values[:size] = 0.0
     values[-1] = 0.0
@@ -164,7 +170,8 @@ def sweep_way(way, n_actions):
             best = 0.0
             for action in range(n_actions):
                 best = max(best, worth(serves, ending, bounds, chances, targets, values, i, action))
-            change = max(change, best - values[i])
+            if decay[depth[i]] * best > values[0]:
+                change = max(change, decay[depth[i]] * (best - values[i]))
             values[i] = best
         restart = 0.0
         for k in range(way.told[3]):

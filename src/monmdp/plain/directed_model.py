@@ -12,7 +12,7 @@ from monmdp.model import Floats, MonMDP
 from monmdp.plain.base import PlainAgent
 from monmdp.plain.factored_model import PlainModel, Successors
 
-WAY_DISCOUNT, BEYOND, WAY_ACCURACY, WAY_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 100
+WAY_DISCOUNT, BEYOND, WAY_ACCURACY, WAY_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
 SERVES_WELL, LEAST_CHANCE, HOPE, LAST_HOPE = 0.95, 0.01, 2.0, 8.0
 ACCURACY, POLICY_SWEEPS, ROUNDS = 1e-7, 50, 1000
 
@@ -240,7 +240,7 @@ class Way:
 
     def __init__(self, agent: PlainDirectedModel, purpose: int, origin: int, step: int) -> None:
         self.purpose, self.changes, self.left, self.found = purpose, agent.model.changes, PLAN_STEPS, False
-        self.states, self.place = [origin], {origin: 0}
+        self.states, self.place, self.decay = [origin], {origin: 0}, [1.0]
         self.serves: list[list[float]] = []
         self.successors: list[list[Successors | None]] = []
         n_actions = agent.problem.n_actions
@@ -256,6 +256,7 @@ class Way:
             if depth < last:
                 self.go_on(laid_out, agent.starts)
             depth += 1
+            self.decay += [self.decay[-1] * WAY_DISCOUNT] * (len(self.states) - len(self.decay))
         self.values, self.restart = [0.0] * len(self.states), 0.0
         if self.found:
             self.sweep(agent.starts)
@@ -297,7 +298,8 @@ class Way:
             change = 0.0
             for i in range(len(self.serves) - 1, -1, -1):
                 best = max(0.0, *(self.worth(i, action) for action in range(len(self.serves[i]))))
-                change = max(change, best - self.values[i])
+                if self.decay[i] * best > self.values[0]:
+                    change = max(change, self.decay[i] * (best - self.values[i]))
                 self.values[i] = best
             restart = 0.0
             for state, times in starts.items():
