@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -63,16 +64,25 @@ def tenth_table(results: Results) -> str:
             f"{len(cell.seeds)} | {typical} | {worst} |"
         )
     last = f"{max(needed):.1%}" if np.isfinite(max(needed)) else "more than a tenth"
-    return "\n".join([
-        "## One tenth of the paper's training steps\n",
-        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(lines)} problems**.",
-        f"The smallest part of the paper's budget at which every seed of every problem is solved for good is **{last}**.",
-        "",
-        "| problem | the paper's steps | steps here | solved | until solved, median | last seed (of the paper's) |",
-        "|---|---:|---:|---:|---:|---:|",
-        *lines,
-        "",
-    ])  # fmt: skip
+    told = (
+        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(lines)} problems**. "
+        f"The smallest part of the paper's budget at which every seed of every problem is solved for good is **{last}**."
+    )
+    head = [
+        "problem",
+        "the paper's steps",
+        "steps here",
+        "solved",
+        "until solved, median",
+        "last seed (of the paper's)",
+    ]
+    return section("One tenth of the paper's training steps", told, head, lines)
+
+
+def section(title: str, told: str, head: list[str], lines: list[str]) -> str:
+    """A heading, a paragraph and a table."""
+    rule = "|---" + "|---:" * (len(head) - 1) + "|"
+    return "\n".join([f"## {title}\n", fill(told, 120), "", f"| {' | '.join(head)} |", rule, *lines, ""])
 
 
 def versus(results: Results, title: str) -> str:
@@ -92,17 +102,12 @@ def versus(results: Results, title: str) -> str:
         ]
         lines.append(f"| {environment} + {monitor} | {' | '.join(told)} |".replace("never_observable='column', ", ""))
     count = len(lines)
-    return "\n".join([
-        f"\n## {title}\n",
-        f"In {no_worse} of {count} problems DirectedModel solves at least as many seeds as MonitoredMBIE, with unknown and",
-        f"with known monitor. It needs fewer steps (median seed) in {ahead} of {count} problems, and with a known monitor",
-        f"in {known_ahead}. Knowing the monitor saves DirectedModel steps in {gain} of {count}.",
-        "",
-        "| problem | DirectedModel | MonitoredMBIE | DirectedModel, K | MonitoredMBIE, K |",
-        "|---|---:|---:|---:|---:|",
-        *lines,
-        "",
-    ])  # fmt: skip
+    told = (
+        f"In {no_worse} of {count} problems DirectedModel solves at least as many seeds as MonitoredMBIE, with unknown "
+        f"and with known monitor. It needs fewer steps (median seed) in {ahead} of {count} problems, and with a known "
+        f"monitor in {known_ahead}. Knowing the monitor saves DirectedModel steps in {gain} of {count}."
+    )
+    return section(title, told, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], lines)
 
 
 if __name__ == "__main__":

@@ -134,7 +134,8 @@ def _run(world, memory, keys, cursor, point_steps, episodes, memo, record, progr
         if not advance(world, memory, keys, cursor, point_steps[point], progress, stop):
             return
         step = cursor[1]
-        plan(memory, step)
+        if episodes >= 0 or point == len(point_steps) - 1:
+            plan(memory, step)
         if episodes == 0:
             record.returns[point] = exact_return(world, memory.q, memo)
         elif episodes > 0:
