@@ -65,8 +65,9 @@ def tenth_table(results: Results) -> str:
         )
     last = f"{max(needed):.1%}" if np.isfinite(max(needed)) else "more than a tenth"
     told = (
-        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(lines)} problems**. "
-        f"The smallest part of the paper's budget at which every seed of every problem is solved for good is **{last}**."
+        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(lines)} "
+        "problems**. The smallest part of the paper's budget at which every seed of every problem is solved for good "
+        f"is **{last}**."
     )
     head = [
         "problem",

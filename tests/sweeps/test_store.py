@@ -20,8 +20,8 @@ from monmdp.experiments.store import write_aside
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
                "explored"],
-    "tables": ["environment", "monitor", "agent", "cell", "seed", "optimal_return", "final_return", "solved",
-               "visit_counts", "q", "reward_model"],
+    "tables": ["environment", "monitor", "agent", "cell", "seed", "optimal_return", "target_return",
+               "final_return", "solved", "visit_counts", "q", "reward_model"],
 }  # fmt: skip
 
 

@@ -59,7 +59,10 @@ def test_every_preset_resolves_into_distinct_cells_with_the_papers_budgets(name,
 
 
 def test_the_table_above_names_all_presets():
-    assert set(PRESETS) == {"paper", "quick", "epsilon", "pessimism", "successors", "observability", "reward-noise"}
+    others = {"tenth", "followup", "unsolvable", "ablation"}  # their budgets are not the paper's
+    assert set(PRESETS) - others == {
+        "paper", "quick", "epsilon", "pessimism", "successors", "observability", "reward-noise",
+    }  # fmt: skip
 
 
 def test_quick_is_the_main_figure():

@@ -540,6 +540,8 @@ class DirectedModel(Agent):
         return moves * world.n_monitor_states * (contexts if self.pool_environment else 1)
 
     def memory_bytes(self, world: World, steps: int = 0) -> int:
-        """Tables over pairs, and all successors twice."""
+        """Tables over pairs, all successors twice, levels of visits, and the rows of a known monitor."""
         pairs = world.n_states * world.n_actions
-        return 8 * pairs * (16 + world.n_monitor_states) + 32 * self._successors(world, steps)
+        known = 48 * len(world.probability) if self.known_monitor else 0
+        tables = 8 * pairs * (17 + world.n_monitor_states) + 8 * LEVELS
+        return tables + 32 * self._successors(world, steps) + known
