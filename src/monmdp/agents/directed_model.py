@@ -59,7 +59,8 @@ LAST_HOPE = 8.0
 class Explorer(NamedTuple):
     """Arrays of a DirectedModel that are not about the model itself.
 
-    discovered [S], env_discovered [SE]; at_level [LEVELS]: known pairs by number of visits; hopeless [SE * AE]:
+    discovered [S], env_discovered [SE]; cut [SE]: how often the step limit struck just when a state was entered, and
+    expected [1]: the state to act in next; at_level [LEVELS]: known pairs by number of visits; hopeless [SE * AE]:
     rewards given up; reward_squares [SE * AE]: sums of squared deviations.
     counts: see the constants below. scales: lowest reward seen or told, highest, lowest monitor reward.
     planned_tries [rows]: tries when Q was planned last, stale [2]: whether Q must be planned before it is evaluated,
@@ -68,6 +69,8 @@ class Explorer(NamedTuple):
 
     discovered: Booleans
     env_discovered: Booleans
+    cut: Integers
+    expected: Integers
     at_level: Integers
     hopeless: Booleans
     missed: Floats
@@ -127,10 +130,19 @@ class DirectedModelMemory(NamedTuple):
 
 
 @kernel
+def enter(memory, env_state):
+    """An environment state that is seen for the first time has pairs to try."""
+    explorer = memory.explorer
+    if not explorer.env_discovered[env_state]:
+        explorer.env_discovered[env_state] = True
+        explorer.counts[UNTRIED] += memory.model.n_env_actions
+
+
+@kernel
 def discover(memory, state):
     """A state to act in for the first time is known from now on, and so are its pairs.
 
-    States that are only ever entered when the step limit strikes never are, so that they are nobody's goal.
+    States that are only ever entered when the step limit strikes never are, so that they are nobody's goal for long.
     """
     explorer, model = memory.explorer, memory.model
     if not explorer.discovered[state]:
@@ -138,10 +150,9 @@ def discover(memory, state):
         explorer.at_level[0] += model.n_actions
         explorer.counts[LEVEL] = 0
         model.changes[0] += 1
-        env_state = model.env_state[state]
-        if not explorer.env_discovered[env_state]:
-            explorer.env_discovered[env_state] = True
-            explorer.counts[UNTRIED] += model.n_env_actions
+        explorer.cut[model.env_state[state]] = 0
+    enter(memory, model.env_state[state])
+    explorer.expected[0] = -1
 
 
 @kernel
@@ -162,7 +173,7 @@ def serve(memory, purpose, states, start, stop, step, serves):
     visits, tries, seen = memory.visits, model.tries, memory.reward_counts
     hopeless, missed, squares = memory.explorer.hopeless, memory.explorer.missed, memory.explorer.reward_squares
     scales, level, noisy = memory.explorer.scales, counts[LEVEL], counts[NOISY] > 0
-    discovered = memory.explorer.discovered
+    discovered, cut = memory.explorer.discovered, memory.explorer.cut
     log_time, best_chance, largest = math.log(step + 2.0), best_chance_shown(model), 0.0
     patience = min(2.0 ** counts[ROUND], HOPE * log_time)
     for i in range(start, stop):
@@ -173,9 +184,9 @@ def serve(memory, purpose, states, start, stop, step, serves):
             row = env_pair if model.pools_environment else pair
             service = 0.0
             if purpose == 1:
-                if tries[row] == 0:
+                if tries[row] == 0 and cut[model.env_state[state]] < HOPE * log_time:
                     service = 0.5 + 0.5 * chance_shown(model, state, action)
-                elif memory.observes and seen[env_pair] == 0 and missed[env_pair] < patience:
+                elif memory.observes and tries[row] > 0 and seen[env_pair] == 0 and missed[env_pair] < patience:
                     service = chance_shown(model, state, action)
                     service = service if service >= 0.5 * best_chance else 0.0
             elif purpose == 2:
@@ -280,7 +291,12 @@ def beta_directed_model(memory, step):
 
 @kernel
 def begin_directed_model(memory, state, step):
-    """Remember where episodes begin."""
+    """Remember where episodes begin, and where the step limit struck before the agent could act."""
+    expected = memory.explorer.expected[0]
+    if expected >= 0:
+        memory.explorer.cut[memory.model.env_state[expected]] += 1
+        memory.model.changes[0] += 1
+    memory.explorer.expected[0] = -1
     memory.model.changes[0] += note_start(memory.way, state)
 
 
@@ -340,6 +356,10 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
     explorer.env_tries[env_pair] += 1
     learn_model(model, state, action, next_state, terminated, shown, monitor_reward)
     explorer.scales[2] = min(explorer.scales[2], monitor_reward)
+    explorer.expected[0] = -1
+    if not terminated:
+        enter(memory, model.env_state[next_state])
+        explorer.expected[0] = next_state
     if shown:
         learn_seen_reward(memory, env_pair, proxy_reward)
     elif memory.reward_counts[env_pair] == 0:
@@ -490,6 +510,8 @@ class DirectedModel(Agent):
             explorer=Explorer(
                 discovered=np.zeros(n, np.bool_),
                 env_discovered=np.zeros(world.n_env_states, np.bool_),
+                cut=np.zeros(world.n_env_states, np.int64),
+                expected=np.full(1, -1, np.int64),
                 at_level=np.zeros(LEVELS, np.int64),
                 hopeless=np.zeros(world.n_env_pairs, np.bool_),
                 missed=np.zeros(world.n_env_pairs),

@@ -159,11 +159,17 @@ def surprise(own, pooled, shared):
 
 @kernel
 def count_outcome(own, pooled, apart, pair, outcome, changes):
-    """One more outcome of a pair: own [pairs, K] and, unless it stands apart, pooled [K]; then, should it?"""
+    """One more outcome of a pair: own [pairs, K] and, unless it stands apart, pooled [K]."""
     own[pair, outcome] += 1
     if not apart[pair]:
         changes[0] += pooled[outcome] == 0
         pooled[outcome] += 1
+    reconsider(own, pooled, apart, pair, changes)
+
+
+@kernel
+def reconsider(own, pooled, apart, pair, changes):
+    """See whether a pair should stand apart."""
     ratio, known = surprise(own[pair], pooled, not apart[pair])
     differs = ratio > SURPRISE * known
     if differs != apart[pair]:
@@ -202,6 +208,42 @@ def learn_model(model, state, action, next_state, terminated, shown, monitor_rew
         model.changes[0] += model.moves.used[0] > used
         pooled, monitor_state = model.pooled_moves[context], model.monitor_state[next_state]
         count_outcome(model.own_moves, pooled, model.moves_apart, pair, monitor_state, model.changes)
+    if is_power_of_two(model.context_visits[context]):
+        reconsider_context(model, context)
+    if is_power_of_two(model.tries[row]) and model.pools_environment:
+        reconsider_ends(model, row)
+
+
+@kernel
+def is_power_of_two(count):
+    """Whether a count has just doubled."""
+    return count & (count - 1) == 0
+
+
+@kernel
+def reconsider_context(model, context):
+    """What was one of few may have become an exception: look at all pairs of a context again."""
+    monitor_state, monitor_action = context // model.n_monitor_actions, context % model.n_monitor_actions
+    for env_state in range(len(model.joint) // model.n_monitor_states):
+        state = model.joint[env_state * model.n_monitor_states + monitor_state]
+        if state >= 0:
+            for env_action in range(model.n_env_actions):
+                pair = state * model.n_actions + env_action * model.n_monitor_actions + monitor_action
+                if model.own_visits[pair] > 0:
+                    reconsider(model.own_moves, model.pooled_moves[context], model.moves_apart, pair, model.changes)
+
+
+@kernel
+def reconsider_ends(model, env_pair):
+    """The same for ends of episodes, over all joint pairs of an environment pair."""
+    env_state, env_action = env_pair // model.n_env_actions, env_pair % model.n_env_actions
+    for monitor_state in range(model.n_monitor_states):
+        state = model.joint[env_state * model.n_monitor_states + monitor_state]
+        if state >= 0:
+            for monitor_action in range(model.n_monitor_actions):
+                pair = state * model.n_actions + env_action * model.n_monitor_actions + monitor_action
+                if model.own_visits[pair] > 0:
+                    reconsider(model.own_ends, model.ends[env_pair], model.ends_apart, pair, model.changes)
 
 
 @kernel

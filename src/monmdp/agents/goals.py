@@ -64,7 +64,7 @@ def new_way(n_states: int, n_actions: int, room: int) -> Way:
         chances=np.zeros(room),
         targets=np.zeros(room, np.int64),
         values=np.zeros(n_states + 1),
-        decay=np.cumprod([1.0] + [WAY_DISCOUNT] * n_states),
+        decay=np.asarray(np.cumprod([1.0] + [WAY_DISCOUNT] * n_states), np.float64),
         told=np.zeros(4, np.int64),
         starts=np.zeros(n_states, np.int64),
         start_counts=np.zeros(n_states + 1, np.int64),

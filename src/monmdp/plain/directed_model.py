@@ -32,6 +32,9 @@ class PlainDirectedModel(PlainAgent):
         self.env_tries: Counter[int] = Counter()
         self.model = PlainModel(options, problem)
         self.discovered: set[int] = set()
+        self.entered: set[int] = set()
+        self.cut: Counter[int] = Counter()
+        self.expected: int | None = None
         self.starts: Counter[int] = Counter()
         self.smallest, self.largest, self.lowest_paid = self.lowest, 0.0, 0.0
         self.noisy, self.round = False, 0
@@ -41,7 +44,11 @@ class PlainDirectedModel(PlainAgent):
         self.stale = self.acting_stale = True
 
     def begin(self, state: int, step: int) -> None:
-        """Remember where episodes begin."""
+        """Remember where episodes begin, and where the step limit struck before the agent could act."""
+        if self.expected is not None:
+            self.cut[self.problem.split_state(self.expected)[0]] += 1
+            self.model.changes += 1
+        self.expected = None
         self.model.changes += state not in self.starts
         self.starts[state] += 1
 
@@ -58,6 +65,9 @@ class PlainDirectedModel(PlainAgent):
         if state not in self.discovered:
             self.discovered.add(state)
             self.model.changes += 1
+            self.cut[self.problem.split_state(state)[0]] = 0
+        self.entered.add(self.problem.split_state(state)[0])
+        self.expected = None
         for purpose in (1, 2, 3):
             if self.is_due(purpose, step):
                 action = self.follow(purpose, state, step)
@@ -71,8 +81,9 @@ class PlainDirectedModel(PlainAgent):
     def is_due(self, purpose: int, step: int) -> bool:
         if purpose == 1:
             n_env_actions = len(self.problem.environment.actions)
-            known = {self.problem.split_state(state)[0] for state in self.discovered}
-            pairs = [env_state * n_env_actions + action for env_state in known for action in range(n_env_actions)]
+            pairs = [
+                env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)
+            ]
             return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.hopeless) for e in pairs)
         level = self.level()
         return purpose == 3 or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
@@ -86,7 +97,8 @@ class PlainDirectedModel(PlainAgent):
         chance = self.model.chance_shown(pair)
         if purpose == 1:
             if tries == 0:
-                return 0.5 + 0.5 * chance
+                is_cut = self.cut[self.problem.split_state(state)[0]] >= HOPE * log_time
+                return 0.0 if is_cut else 0.5 + 0.5 * chance
             patience = min(2.0**self.round, HOPE * log_time)
             unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
             return chance if unseen and chance >= 0.5 * best_chance else 0.0
@@ -145,6 +157,10 @@ class PlainDirectedModel(PlainAgent):
         self.env_tries[env_pair] += 1
         self.model.learn(pair, next_state, terminated, shown, monitor_reward)
         self.lowest_paid = min(self.lowest_paid, monitor_reward)
+        self.expected = None
+        if not terminated:
+            self.entered.add(self.problem.split_state(next_state)[0])
+            self.expected = next_state
         if shown:
             self.see(env_pair, proxy_reward)
         elif self.reward_counts[env_pair] == 0:
@@ -186,7 +202,7 @@ class PlainDirectedModel(PlainAgent):
     def plan_values(self, q: Floats, values: Floats) -> None:
         """Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), by modified policy iteration."""
         n_actions = self.problem.n_actions
-        known = {self.problem.split_state(state)[0] for state in self.discovered}
+        known = self.entered
         bottom = (self.smallest + min(self.lowest_paid, 0.0)) / (1.0 - self.discount)
         laid_out: dict[int, dict[int, tuple[float, Successors]]] = {}
         for state in map(int, self.model.states):

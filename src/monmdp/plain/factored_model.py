@@ -50,15 +50,19 @@ class Pool:
         if pair not in self.apart:
             news = pooled[outcome] == 0
             pooled[outcome] += 1
-        others = pooled.copy()
+        return self.reconsider(pair, pool) or news
+
+    def reconsider(self, pair: int, pool: int) -> bool:
+        """Whether a pair should stand apart; returns whether that is new."""
+        own, others = self.own[pair], self.pooled[pool].copy()
         if pair not in self.apart:
             others.subtract(own)
         ratio, known = surprise(own, others)
-        if (ratio > SURPRISE * known) != (pair in self.apart):
-            self.apart ^= {pair}
-            self.pooled[pool] = others if pair in self.apart else pooled + own
-            news = True
-        return news
+        if (ratio > SURPRISE * known) == (pair in self.apart):
+            return False
+        self.apart ^= {pair}
+        self.pooled[pool] = others if pair in self.apart else others + own
+        return True
 
     def of(self, pair: int, pool: int) -> Counter[Any]:
         """The counts that stand for a pair."""
@@ -117,6 +121,15 @@ class PlainModel:
             self.changes += env_next not in self.moves[row]
             self.moves[row][env_next] = self.moves[row].get(env_next, 0) + 1
             self.changes += self.shifts.count(pair, context, monitor_next)
+        met = sorted(other for other, times in self.visits.items() if times)
+        if self.met[context].bit_count() == 1:
+            for other in met:
+                if self.context(other) == context:
+                    self.changes += self.shifts.reconsider(other, context)
+        if self.tries[row].bit_count() == 1 and self.options.pool_environment:
+            for other in met:
+                if self.row(other) == row:
+                    self.changes += self.ends.reconsider(other, row)
 
     def given(self, pair: int) -> tuple[float, float] | None:
         """Monitor reward and chance to show of a known monitor, over what the environment did so far."""

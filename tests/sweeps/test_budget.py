@@ -1,0 +1,313 @@
+"""Part of a budget, the presets that use one, and the return that a stored run is measured against."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from sweeping import complaint, said
+
+import monmdp
+from monmdp import MonMDPError, Sweep
+from monmdp.analysis.results import Results
+from monmdp.experiments import runner
+from monmdp.experiments.plan import wanted
+from monmdp.experiments.summary import fraction_solved
+from monmdp.experiments.sweep import ABLATIONS, PRESETS, narrowed, preset
+
+#: The paper's training steps, as its appendix lists them.
+STEPS = {
+    "Empty": 5_000, "Loop": 5_000, "Hazard": 10_000, "OneWay": 10_000, "Corridor": 30_000, "TwoRoom2x11": 5_000,
+    "TwoRoom3x5": 10_000, "RiverSwim": 20_000,
+}  # fmt: skip
+TIMES = {"Full": 1, "Random": 1, "Ask": 3, "Button": 2, "Experts": 10, "Level": 20}
+ALL_STEPS = sum(STEPS.values()) * sum(TIMES.values())  # 95,000 × 37
+
+
+@pytest.fixture
+def idle(monkeypatch):
+    """Nothing may be trained."""
+    monkeypatch.setattr(runner, "_run_here", lambda *_: pytest.fail("the sweep was started"))
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+def plan(out: str) -> dict[str, str]:
+    """The table of a dry run."""
+    return dict(re.split(r"\s*│\s*", line.strip(" │\n")) for line in out.splitlines() if "│" in line)
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+# Budgets
+
+
+@pytest.mark.parametrize(("budget", "part"), [(0.1, 10), (0.2, 5), (1.0, 1), (1, 1)])
+def test_a_part_of_the_papers_steps(budget, part):
+    cells = Sweep(agents=["DirectedModel"], budget=budget).cells()
+    assert len(cells) == 48
+    for cell in cells:
+        environment, monitor = cell.settings["environment"], cell.settings["monitor"]
+        assert cell.settings["steps"] == cell.job.steps == STEPS[environment] * TIMES[monitor] // part
+
+
+def test_more_than_the_papers_steps():
+    (cell,) = Sweep(["Loop"], ["Ask"], ["Naive"], budget=2.5).cells()
+    assert cell.settings["steps"] == 37_500
+
+
+def test_a_part_that_is_not_whole_is_rounded_and_never_nothing():
+    for budget, steps in ((0.00033, 2), (0.0001, 1), (1e-9, 1)):
+        (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=budget).cells()
+        assert cell.settings["steps"] == steps
+
+
+def test_points_never_exceed_steps_unless_asked_for():
+    (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=0.1).cells()
+    assert (cell.settings["steps"], cell.settings["points"]) == (500, 500)
+    (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=0.1, points=501).cells()
+    with pytest.raises(MonMDPError, match=r"more points \(501\) than steps \(500\)"):
+        _ = cell.settings
+
+
+def test_variants_have_the_budget_of_their_kind():
+    (cell,) = Sweep(["Loop(reward_noise=0.1)"], ["Ask(cost=0.5)"], ["Naive"], budget=0.1).cells()
+    assert cell.settings["steps"] == 1500
+
+
+def test_the_same_steps_are_the_same_run_however_they_were_said():
+    """A tenth of 15,000 and 1,500 are one cell, and are done once."""
+    by_budget = Sweep(["Loop"], ["Ask"], ["Naive"], seeds=2, budget=0.1)
+    by_steps = Sweep(["Loop"], ["Ask"], ["Naive"], seeds=2, steps=1500)
+    assert by_budget.cells()[0].identity == by_steps.cells()[0].identity
+    assert len(wanted([by_budget, by_steps])) == 1
+    assert by_budget.cells()[0].identity != Sweep(["Loop"], ["Ask"], ["Naive"]).cells()[0].identity
+
+
+def test_narrowed():
+    (sweep,) = narrowed(preset("paper"), ["Loop"], ["Ask"], ["Naive"], budget=0.1)
+    assert [cell.settings["steps"] for cell in sweep.cells()] == [1500]
+    (sweep,) = narrowed(preset("tenth"), ["Loop"], ["Ask"])
+    assert sweep.budget == 0.1
+
+
+def test_from_a_file(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text(
+        '[[sweep]]\nenvironments = ["Loop", "Hazard"]\nmonitors = ["Ask"]\nagents = ["Naive"]\n'
+        "seeds = 3\nbudget = 0.1\n"
+    )
+    told = plan(said(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--dry-run", "--out", str(tmp_path)))
+    assert number(told["steps to do"]) == 3 * (1500 + 3000)
+
+
+# The command line
+
+
+def test_dry_run(idle, capsys, tmp_path):
+    told = plan(said(capsys, "reproduce", "--budget", "0.1", "--dry-run", "--out", str(tmp_path / "r")))
+    assert told["cells"] == "288"
+    assert number(told["runs to do"]) == 28_800
+    assert number(told["steps to do"]) == 600 * ALL_STEPS // 10 == 210_900_000
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_real_run(capsys, tmp_path):
+    words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", "--seeds", "2", "--budget", "0.1")
+    said(capsys, "reproduce", *words, "--points", "5", "--out", str(tmp_path))
+    table = monmdp.load(tmp_path)
+    assert sorted(set(table.column("step").to_pylist())) == [0, 100, 200, 300, 400, 500]
+    (cell,) = Results(tmp_path).cells.values()
+    assert cell.settings["steps"] == 500
+
+
+@pytest.mark.parametrize(
+    ("budget", "culprit"), [("-0.1", "-0.1"), ("-1", "-1"), ("nan", "nan"), ("inf", "inf"), ("much", "much")]
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_bad_budgets(idle, capsys, tmp_path, budget, culprit, dry):
+    words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", f"--budget={budget}", *dry)
+    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    assert culprit in told
+    assert "udget" in told
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("text", ["-1", "'a tenth'", "nan", "[0.1]"])
+def test_bad_budgets_in_a_file(idle, capsys, tmp_path, text):
+    (tmp_path / "bad.toml").write_text(f"[[sweep]]\nbudget = {text}\n")
+    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), "--sweep", str(tmp_path / "bad.toml"))
+    assert "udget" in told
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_budget_of_a_problem_without_one(idle, capsys, tmp_path):
+    words = ("--envs", "Walk", "--monitors", "Full", "--agents", "Naive", "--budget", "0.1")
+    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    assert "Walk + Full is not one of the paper's problems" in told
+
+
+# Presets
+
+
+def cells_of(name: str) -> list[tuple[dict, list[int]]]:
+    """Settings and seeds of every cell."""
+    return [(cell.settings, seeds) for cell, seeds in wanted(preset(name))]
+
+
+def test_the_tenth(capsys, tmp_path):
+    cells = cells_of("tenth")
+    assert len(cells) == 48
+    assert {(told["environment"], told["monitor"]) for told, _ in cells} == {(e, m) for e in STEPS for m in TIMES}
+    for told, seeds in cells:
+        assert told["agent"] == "DirectedModel"
+        assert told["steps"] == STEPS[told["environment"]] * TIMES[told["monitor"]] // 10
+        assert seeds == list(range(100))
+    out = plan(said(capsys, "reproduce", "--preset", "tenth", "--dry-run", "--out", str(tmp_path / "r")))
+    assert number(out["runs to do"]) == 4800
+    assert number(out["steps to do"]) == 10 * ALL_STEPS
+
+
+def test_the_follow_up(capsys, tmp_path):
+    cells = cells_of("followup")
+    assert len(cells) == 48 * 4
+    assert len({(told["environment"], told["monitor"]) for told, _ in cells}) == 48
+    options = Counter((told["agent_class"], told["agent_options"]["known_monitor"]) for told, _ in cells)
+    assert options == {(name, known): 48 for name in ("DirectedModel", "MonitoredMBIE") for known in (True, False)}
+    for told, seeds in cells:
+        assert told["steps"] == 20_000
+        assert seeds == list(range(30))
+    out = plan(said(capsys, "reproduce", "--preset", "followup", "--dry-run", "--out", str(tmp_path / "r")))
+    assert number(out["steps to do"]) == 48 * 4 * 30 * 20_000
+
+
+def test_the_unsolvable():
+    cells = cells_of("unsolvable")
+    assert len(cells) == 24 * 4
+    assert len({told["monitor"] for told, _ in cells}) == 24
+    options = Counter((told["agent_class"], told["agent_options"]["known_monitor"]) for told, _ in cells)
+    assert options == {(name, known): 24 for name in ("DirectedModel", "MonitoredMBIE") for known in (True, False)}
+    for told, seeds in cells:
+        assert told["environment"] == "Bottleneck"
+        assert told["steps"] == 50_000
+        assert seeds == list(range(30))
+        assert told["agent_options"]["minimum_reward"] == -10.0
+    kinds = Counter(told["monitor"].split("(")[0] for told, _ in cells)
+    assert kinds == dict.fromkeys(["FullRandom", "Ask", "Button", "Experts", "PaidExperts", "Level"], 16)
+
+
+def test_the_unsolvable_problems_are():
+    """25 hidden rewards, those of the column; the others are shown with chance ρ at best, 1, 0.8, 0.2 and 0.05."""
+    chances = Counter()
+    (sweep,) = preset("unsolvable")
+    for cell in sweep.cells()[:: len(sweep.agents)]:
+        problem = cell.problem
+        hidden = monmdp.solve(problem).hidden_rewards
+        assert len(hidden) == 25
+        assert {state.rstrip(")").split(", ")[1] for state, _ in hidden} == {"2"}
+        chances[round(float(problem.monitor.observe_probability.max()), 6)] += 1
+    assert chances == {1.0: 6, 0.8: 6, 0.2: 6, 0.05: 6}
+
+
+def test_the_ablation():
+    """The whole agent and five that lack something, each in one way only."""
+    cells = cells_of("ablation")
+    assert len(cells) == 48 * 6
+    for told, seeds in cells:
+        assert told["agent_class"] == "DirectedModel"
+        assert told["steps"] == STEPS[told["environment"]] * TIMES[told["monitor"]] // 10
+        assert seeds == list(range(20))
+    default = monmdp.AGENTS.build("DirectedModel")
+    changed = [
+        {name for name in vars(default) if getattr(monmdp.AGENTS.build(text), name) != getattr(default, name)}
+        for text in ABLATIONS
+    ]
+    assert changed == [
+        set(), {"pool_environment"}, {"pool_monitor"}, {"pessimism"}, {"observe"}, {"beta_certain", "beta_uncertain"}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["tenth", "followup", "unsolvable", "ablation"])
+def test_what_a_preset_says_is_what_it_does(name):
+    described, sweeps = PRESETS[name]
+    (sweep,) = sweeps
+    assert f"{sweep.seeds} seeds" in described
+    if sweep.steps:
+        assert f"{sweep.steps:,} steps" in described
+    else:
+        assert "tenth" in described
+        assert sweep.budget == 0.1
+
+
+# What a stored run is measured against
+
+#: The reward of a cell on the short way is a secret, so that caution earns less.
+DETOUR = "Ask(never_observable=[(3, 1)])"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A folder with an unsolvable problem, twice, and a solvable one."""
+    folder = tmp_path_factory.mktemp("stored")
+    agents = ["DirectedModel", "Naive"]
+    monmdp.run_sweep([Sweep(["Hazard"], [DETOUR, "Ask"], agents, seeds=3, steps=4000, points=8)], folder, threads=1)
+    return folder
+
+
+def test_the_target_of_an_unsolvable_cell_is_the_minimax_return(stored):
+    exact = monmdp.solve(monmdp.make("Hazard", DETOUR))
+    assert exact.minimax_return < exact.optimal_return - 0.05
+    table = monmdp.load(stored, kind="tables").to_pandas()
+    hidden, seen = table[table["monitor"] == DETOUR], table[table["monitor"] == "Ask"]
+    assert len(hidden) == len(seen) == 6
+    assert set(hidden["target_return"]) == {exact.minimax_return}
+    assert set(hidden["optimal_return"]) == {exact.optimal_return}
+    assert set(seen["target_return"]) == set(seen["optimal_return"]) == {exact.optimal_return}
+
+
+def test_solved_follows_the_target(stored):
+    exact = monmdp.solve(monmdp.make("Hazard", DETOUR))
+    results = Results(stored)
+    cautious, naive = (results.cell("Hazard", DETOUR, agent) for agent in ("DirectedModel", "Naive"))
+    assert cautious.target_return == exact.minimax_return
+    assert cautious.final_returns == pytest.approx([exact.minimax_return] * 3, abs=1e-6)
+    assert cautious.solved.tolist() == [True] * 3
+    assert results.cell("Hazard", "Ask", "DirectedModel").solved.tolist() == [True] * 3
+    assert naive.solved.tolist() == (naive.final_returns >= exact.minimax_return - 1e-6).tolist()
+    for cell in results.cells.values():
+        assert cell.finals(["solved"])["solved"] == cell.solved.tolist()
+    identities = {path.stem.partition("-")[0] for path in (stored / "tables").rglob("*.parquet")}
+    assert sorted(fraction_solved(stored, identities).values()) == sorted(
+        (int(cell.solved.sum()), 3) for cell in results.cells.values()
+    )
+
+
+def test_what_is_stored_is_what_training_says(stored):
+    curves = monmdp.train(monmdp.make("Hazard", DETOUR), "DirectedModel", 3, steps=4000, points=8)
+    cell = Results(stored).cell("Hazard", DETOUR, "DirectedModel")
+    assert np.array_equal(cell.curve("return"), curves.returns)
+    assert cell.target_return == curves.target_return
+    assert cell.solved.tolist() == curves.solved.tolist()
+
+
+# Known to fail: each is a bug that was reported when this was written; take the mark away with the bug
+
+
+@pytest.mark.xfail(strict=True, reason="no budget at all is taken for one step")
+def test_no_budget_is_no_sweep(idle, capsys, tmp_path):
+    words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", "--budget", "0", "--dry-run")
+    assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+
+
+@pytest.mark.xfail(strict=True, reason="a budget is ignored where a sweep says its steps")
+@pytest.mark.parametrize("words", [("--preset", "followup", "--budget", "0.1"), ("--steps", "100", "--budget", "-5")])
+def test_a_budget_is_not_ignored(idle, capsys, tmp_path, words):
+    """Steps and a part of the protocol's steps cannot both be meant: 20,000 would be trained, not a tenth of it."""
+    names = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive")
+    assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *names, *words, "--dry-run")
