@@ -7,6 +7,7 @@ a = argmax_a Q(s,a) + √(2 log Σ_b n(s,b) / n(s,a)) with n = (1 − γ) C
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +39,11 @@ def act_qcounts(memory, state, step, key):
     """A random action with probability ε, else the largest upper confidence bound on count values."""
     if wanders(memory, step, key):
         return int(uniform(key, 2 * step + 1) * memory.q.shape[1]), True
-    scale = 1.0 - memory.count_discount
-    confidence_bounds(memory.q[state], memory.count_values[state], scale, memory.bounds)
+    scale, total = 1.0 - memory.count_discount, 0.0
+    for action in range(memory.q.shape[1]):
+        total += scale * memory.count_values[state, action]
+    log_total = math.log(total) if total > 0.0 else -np.inf
+    confidence_bounds(memory.q[state], memory.count_values[state], scale, log_total, memory.bounds)
     return choose_best(memory.bounds, key, 2 * step + 1), False
 
 

@@ -24,7 +24,6 @@ import numpy as np
 from monmdp.agents.base import (
     AGENTS,
     QLearner,
-    QMemory,
     extended_memory,
     largest_value,
     learn_q,
@@ -75,10 +74,8 @@ class RewardModel(QLearner):
 class Modelless(QLearner):
     """Without a reward model; the table of that name only keeps the mean of what was shown, NaN for nothing."""
 
-    def common(self, world: World, steps: int, seed: int) -> QMemory:
-        memory = super().common(world, steps, seed)
-        memory.reward_model[:] = np.nan
-        return memory
+    def guesses(self, world: World, seed: int) -> Floats:
+        return np.full(world.n_env_pairs, np.nan)
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return self.common(world, steps, seed)
