@@ -226,6 +226,24 @@ def learn_reward(memory, env_pair, proxy_reward):
 
 
 @kernel
+def largest(values):
+    """The most of some values."""
+    most = values[0]
+    for value in values[1:]:
+        most = max(most, value)
+    return most
+
+
+@kernel
+def smallest(values):
+    """The least of some values."""
+    least = values[0]
+    for value in values[1:]:
+        least = min(least, value)
+    return least
+
+
+@kernel
 def largest_value(q, state):
     """max Q(s,·)."""
     best = q[state, 0]

@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward
+from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward, smallest
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
 from monmdp.agents.transitions import Transitions, new_transitions, note_transition
 from monmdp.engine.compile import inlined, kernel
@@ -256,7 +256,7 @@ def begin_mbie(memory, state, step):
     """Choose the mode of the episode, and plan."""
     episode, observed = memory.episodes[0], memory.episodes[1]
     observing = math.log(episode + FIRST_EPISODE) / math.log(memory.observe_base) > observed
-    if memory.observe_while_unseen and np.min(memory.reward_counts) > 0:
+    if memory.observe_while_unseen and smallest(memory.reward_counts) > 0:
         observing = False
     memory.episodes[0] += 1
     memory.episodes[1] += observing

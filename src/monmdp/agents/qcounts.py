@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, smallest, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.agents.ucb import confidence_bounds
 from monmdp.engine.compile import inlined
@@ -55,7 +55,7 @@ def update_qcounts(memory, state, action, env_pair, next_state, terminated, prox
     if terminated:
         target = count / (1.0 - memory.count_discount)
     else:
-        target = count + memory.count_discount * np.min(memory.count_values[next_state])
+        target = count + memory.count_discount * smallest(memory.count_values[next_state])
     memory.count_values[state, action] += memory.count_alpha[step] * (target - memory.count_values[state, action])
 
 

@@ -25,6 +25,7 @@ from monmdp.agents.base import (
     AGENTS,
     QLearner,
     extended_memory,
+    largest,
     largest_value,
     learn_q,
     learn_reward,
@@ -133,7 +134,7 @@ def joint_preferences(env_values, monitor_values, choices):
 def sequential_value(env_values, monitor_values):
     """The largest QM among environment actions that are greedy on QE."""
     width = len(monitor_values) // len(env_values)
-    best_env, best = np.max(env_values), -np.inf
+    best_env, best = largest(env_values), -np.inf
     for action in range(len(monitor_values)):
         if env_values[action // width] == best_env:
             best = max(best, monitor_values[action])
@@ -148,7 +149,7 @@ def sequential_preferences(env_values, monitor_values, choices):
     actions that tie all stay in, each with its own best monitor actions.
     """
     width = len(monitor_values) // len(env_values)
-    best_env = np.max(env_values)
+    best_env = largest(env_values)
     value = best_env + sequential_value(env_values, monitor_values)
     for action in range(len(monitor_values)):
         first = action // width * width
