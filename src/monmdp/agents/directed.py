@@ -43,8 +43,8 @@ SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
 #: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal. Goals are
-#: all pairs in which the agent can act; goal [2] is the current one and the least count. logs: log n. scratch [goals] and
-#: choices [A] are scratch space.
+#: all pairs in which the agent can act; goal [2] is the current one and the least count; logs are those of whole
+#: numbers. scratch [goals] and choices [A] are scratch space.
 DirectedMemory: Any = extended_memory(
     __name__,
     "DirectedMemory",

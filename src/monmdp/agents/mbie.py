@@ -225,7 +225,7 @@ def lay_out(memory, observing):
 @kernel
 def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_states, discount, sweeps):
     """Synchronous value iteration on the tried pairs of q [S, A]; stops early once a sweep changes nothing."""
-    flat = q.ravel()
+    n_actions = q.shape[1]
     for _ in range(sweeps):
         for state in range(len(values)):
             values[state] = largest_value(q, state)
@@ -235,8 +235,9 @@ def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_state
             for row in range(bounds[i], bounds[i + 1]):
                 total += weights[row] * values[next_states[row]]
             value = rewards[i] + discount * total / tries[i]
-            changed |= value != flat[tried[i]]
-            flat[tried[i]] = value
+            state, action = tried[i] // n_actions, tried[i] % n_actions
+            changed |= value != q[state, action]
+            q[state, action] = value
         if not changed:
             break
 

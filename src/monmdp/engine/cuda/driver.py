@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,22 @@ from monmdp.errors import MonMDPError
 
 #: The share of free device memory that is used.
 SHARE = 0.9
+#: Seconds between two looks at how far a device is.
+TELL_EVERY = 0.2
 INSTALL = "install it with: pip install 'monmdp[cuda]'"
 
 
-class Missing(MonMDPError):
+class MissingGPUError(MonMDPError):
     """There is no GPU to be used, and why."""
 
 
 def bindings() -> Any:
     """The driver's module."""
     try:
-        from cuda.bindings import driver
         import numba_cuda  # noqa: F401
+        from cuda.bindings import driver
     except ImportError:
-        raise Missing(f"The extra for GPUs is not installed; {INSTALL}") from None
+        raise MissingGPUError(f"The extra for GPUs is not installed; {INSTALL}") from None
     return driver
 
 
@@ -39,17 +41,14 @@ class Device:
         try:
             self._call("cuInit", 0)
             count = self._call("cuDeviceGetCount")
-        except Exception as error:
-            raise Missing(
-                f"No CUDA driver answers ({_short(error)}); install NVIDIA's driver, or use the CPU."
-            ) from None
+        except Exception:  # whatever the bindings raise where there is no driver
+            raise MissingGPUError("No CUDA driver answers; install NVIDIA's driver, or use the CPU.") from None
         if count == 0:
-            raise Missing("There is no CUDA GPU on this machine; use the CPU.")
+            raise MissingGPUError("There is no CUDA GPU on this machine; use the CPU.")
         self._number = self._call("cuDeviceGet", 0)
         self._context = self._call("cuDevicePrimaryCtxRetain", self._number)
         self._call("cuCtxSetCurrent", self._context)
         self._modules: dict[str, Any] = {}
-        self._names: list[Any] = []
 
     def _call(self, name: str, *arguments: Any) -> Any:
         result = getattr(self._driver, name)(*arguments)
@@ -85,21 +84,37 @@ class Device:
         return int(self._call("cuMemAlloc", max(size, 1)))
 
     def give_back(self, address: int) -> None:
-        self._call("cuMemFree", address)
+        self._driver.cuMemFree(address)  # where it fails, something else failed before and is being told
 
     def send(self, address: int, values: np.ndarray) -> None:
         if values.nbytes:
-            self._call("cuMemcpyHtoD", address, values.ctypes.data, values.nbytes)
+            whole = np.ascontiguousarray(values)
+            self._call("cuMemcpyHtoD", address, whole.ctypes.data, whole.nbytes)
 
     def fetch(self, address: int, values: np.ndarray) -> None:
         if values.nbytes:
             self._call("cuMemcpyDtoH", values.ctypes.data, address, values.nbytes)
 
+    def copy_speed(self, size: int = 4 << 30, times: int = 5) -> float:
+        """Bytes a second that a copy within device memory reads and writes."""
+        here, there, stream = self.take(size), self.take(size), self.stream()
+        try:
+            self._call("cuMemcpyDtoDAsync", there, here, size, stream)
+            first = self.event(stream)
+            for _ in range(times):
+                self._call("cuMemcpyDtoDAsync", there, here, size, stream)
+            last = self.event(stream)
+            self.wait([last])
+            return 2 * size * times / self.seconds(first, last)
+        finally:
+            self.give_back(here)
+            self.give_back(there)
+
     def fill(self, address: int, word: int, size: int) -> None:
         """Repeat a word of four bytes."""
         self._call("cuMemsetD32", address, word, size // 4)
 
-    def function(self, ptx: str, entry: str, shared: int = 0) -> Any:
+    def function(self, ptx: str, entry: str) -> Any:
         """A kernel, loaded once."""
         if ptx not in self._modules:
             module = self._call("cuModuleLoadData", ptx.encode() + b"\0")
@@ -129,6 +144,10 @@ class Device:
         self._call("cuEventRecord", made, stream)
         return made
 
+    def follow(self, stream: Any, event: Any) -> None:
+        """Let a stream wait for an event."""
+        self._call("cuStreamWaitEvent", stream, event, 0)
+
     def is_over(self, event: Any) -> bool:
         result = self._driver.cuEventQuery(event)
         code = result[0] if isinstance(result, tuple) else result
@@ -141,14 +160,11 @@ class Device:
     def seconds(self, first: Any, last: Any) -> float:
         return float(self._call("cuEventElapsedTime", first, last)) / 1000
 
-    def wait(self, events: Sequence[Any], each: Any = None, every: float = 0.02) -> None:
+    def wait(self, events: Sequence[Any], each: Callable[[], None] | None = None) -> None:
         """Until all events are over; `each` is called now and then."""
+        told = time.monotonic()
         while not all(self.is_over(event) for event in events):
-            if each is not None:
+            if each is not None and time.monotonic() - told > TELL_EVERY:
                 each()
-            time.sleep(every)
-
-
-def _short(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0].rstrip(".") if text else type(error).__name__
+                told = time.monotonic()
+            time.sleep(0.002)

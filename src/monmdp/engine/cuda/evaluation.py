@@ -1,171 +1,167 @@
-"""The exact return on a device: a warp pushes the state distribution forward, in the order of the CPU's sums.
+"""Exact returns on a device: training keeps greedy policies, and afterwards every lane evaluates one of them.
 
-Numbers are the CPU's to the last bit: what arrives in a state is added in the same order, and so are rewards.
-Only how much is left of the distribution is added up in another order, to be compared with a bound; where that
-comparison is close, it is done again in the CPU's order.
+The return is a function of the policy alone, so it may be computed later and only once for policies that repeat.
+Every lane adds in the CPU's order; lanes of a warp have policies of one run that follow one another and mostly go
+the same way.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import types
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 from numba import cuda
+from numba.cuda import types as cuda_types
 
-from monmdp.engine.cuda.scratch import WARP
-from monmdp.engine.evaluation import note_best_actions
+from monmdp.engine.cuda.compiling import Compiled, compile_kernel
+from monmdp.engine.cuda.intrinsics import lane_vector_at, vector_at
+from monmdp.engine.cuda.rebuilding import rebuild_function
+from monmdp.engine.cuda.snapshots import BITS
+from monmdp.engine.cuda.together import EVERYONE, WARP
+from monmdp.engine.cuda.views import Schema
 from monmdp.solve import NEGLIGIBLE
 
-EVERYONE = 0xFFFFFFFF
+#: Stand-in in the body below.
+rebuild: Any = None
+#: Rows of runs, words of a row, runs, parts of a run, the next part's number, scratch space, bytes of it a warp.
+SIGNATURE = (cuda_types.int64,) * 7
+#: Warps that evaluate side by side on a multiprocessor.
+EVALUATING = 24
+#: Bytes of scratch space that a state takes in a warp.
+STATE_BYTES = WARP * (8 + 8 + 4 + 4)
 
 
 @cuda.jit(device=True)
-def before_me(value, lane):
-    """The sum of `value` over the lanes before this one, and over all."""
-    upto = np.int32(value)
-    distance = 1
-    while distance < WARP:
-        other = cuda.shfl_up_sync(EVERYONE, upto, distance)
-        if lane >= distance:
-            upto += other
-        distance *= 2
-    return upto - np.int32(value), cuda.shfl_sync(EVERYONE, upto, WARP - 1)
-
-
-@cuda.jit(device=True)
-def exact_return(world, q, memo, lane):
-    """As the CPU's `exact_return`, by all lanes of a warp together."""
-    mine = memo.totals[1] == 0
-    for i in range(lane, memo.totals[0], WARP):
-        if note_best_actions(q, memo.reached[i], memo.best_actions, memo.n_best):
-            mine = True
+def keep_policy(q, snapshots, point, lane):
+    """List the greedy actions of all states, exact ties included; a new version if any of them changed."""
+    n_states, n_actions = q.shape
+    words = snapshots.policies.shape[0] // n_states
+    version = snapshots.kept[0]
+    changed = version == 0
+    for s in range(lane, n_states, WARP):
+        best = q[s, 0]
+        for action in range(1, n_actions):
+            best = max(best, q[s, action])
+        for word in range(words):
+            bits = np.uint32(0)
+            for action in range(word * BITS, min((word + 1) * BITS, n_actions)):
+                if q[s, action] == best:
+                    bits |= np.uint32(1) << np.uint32(action - word * BITS)
+            snapshots.policies[s * words + word, version] = bits
+            if version > 0 and snapshots.policies[s * words + word, version - 1] != bits:
+                changed = True
+    if cuda.any_sync(EVERYONE, changed):
+        version += 1
     cuda.syncwarp(EVERYONE)
-    if cuda.any_sync(EVERYONE, mine):
-        evaluation = memo.totals[1] + 1
-        cuda.syncwarp(EVERYONE)
-        n_reached, value = push_forward(world, q, memo, evaluation, lane)
-        if lane == 0:
-            memo.totals[0], memo.totals[1], memo.value[0] = n_reached, evaluation, value
-        cuda.syncwarp(EVERYONE)
-    return memo.value[0]
+    if lane == 0:
+        snapshots.kept[0] = version
+        snapshots.versions[point] = version - 1
+    cuda.syncwarp(EVERYONE)
 
 
 @cuda.jit(device=True)
-def push_forward(world, q, memo, evaluation, lane):
-    """Number of states reached, and the return."""
-    mass, coming, active = memo.mass, memo.coming, memo.active
-    now, count, n_reached = 0, len(world.start_states), np.int32(0)
-    for i in range(lane, count, WARP):
+def arrive(coming, active, count, left, state, moved, ended):
+    """Add what comes into a state, unless the episode ended; how many states are active, and how much is left."""
+    if not ended and moved > 0.0:
+        before = coming[state]
+        if before == 0.0:
+            active[count] = state
+            count += 1
+        coming[state] = before + moved
+        left += moved
+    return count, left
+
+
+@cuda.jit(device=True)
+def policy_return(world, policies, version, mass, coming, active, active_later):
+    """As the CPU's `push_forward`, for one of the policies; mass [S] and coming [S] are zero before and after."""
+    n_actions, words = world.n_actions, policies.shape[0] // world.n_states
+    count = len(world.start_states)
+    for i in range(count):
         mass[world.start_states[i]] = world.start_probability[i]
-        active[0, i] = world.start_states[i]
-    cuda.syncwarp(EVERYONE)
+        active[i] = world.start_states[i]
     total, weight, step = 0.0, 1.0, 0
     while count > 0 and (world.step_limit == 0 or step < world.step_limit):
-        later, left = np.int32(0), 0.0
-        for first in range(0, count, WARP):
-            n_reached, n_moves, n_rewards = pass_on(
-                world, q, memo, evaluation, now, first + lane, count, weight, n_reached, lane
-            )
-            for i in range(n_rewards):
-                total += memo.rewards[i]
-            for start in range(0, n_moves, WARP):
-                later, moved = arrive(memo, start + lane, n_moves, 1 - now, later, lane)
-                left += moved
-            cuda.syncwarp(EVERYONE)
-        weight *= world.discount
-        stops = is_negligible(world, memo, now, count, weight, left)
-        for i in range(lane, count, WARP):
-            mass[active[now, i]] = 0.0
-        cuda.syncwarp(EVERYONE)
-        for i in range(lane, later, WARP):
-            s = active[1 - now, i]
+        later, left = 0, 0.0
+        for i in range(count):
+            s = active[i]
+            n_best = 0
+            for word in range(words):
+                n_best += cuda.popc(policies[s * words + word, version])
+            share = mass[s] / n_best
+            mass[s] = 0.0
+            for word in range(words):
+                bits = policies[s * words + word, version]
+                while bits != 0:
+                    pair = s * n_actions + word * BITS + cuda.ffs(bits) - 1
+                    bits &= bits - np.uint32(1)
+                    total += weight * share * world.pair_reward[pair]
+                    o, end = world.offsets[pair], world.offsets[pair + 1]
+                    while o + 3 < end:  # four at a time: loads do not wait for one another
+                        moved, moved1 = share * world.probability[o], share * world.probability[o + 1]
+                        moved2, moved3 = share * world.probability[o + 2], share * world.probability[o + 3]
+                        ended, ended1 = world.terminated[o], world.terminated[o + 1]
+                        ended2, ended3 = world.terminated[o + 2], world.terminated[o + 3]
+                        after, after1 = world.next_state[o], world.next_state[o + 1]
+                        after2, after3 = world.next_state[o + 2], world.next_state[o + 3]
+                        later, left = arrive(coming, active_later, later, left, after, moved, ended)
+                        later, left = arrive(coming, active_later, later, left, after1, moved1, ended1)
+                        later, left = arrive(coming, active_later, later, left, after2, moved2, ended2)
+                        later, left = arrive(coming, active_later, later, left, after3, moved3, ended3)
+                        o += 4
+                    while o < end:
+                        later, left = arrive(
+                            coming, active_later, later, left, world.next_state[o], share * world.probability[o],
+                            world.terminated[o],
+                        )  # fmt: skip
+                        o += 1
+        for i in range(later):
+            s = active_later[i]
             mass[s] = coming[s]
             coming[s] = 0.0
-        cuda.syncwarp(EVERYONE)
-        now, count, step = 1 - now, later, step + 1
-        if stops:
+        active, active_later = active_later, active
+        count, step = later, step + 1
+        weight *= world.discount
+        if weight * left < NEGLIGIBLE:
             break
-    for i in range(lane, count, WARP):
-        mass[active[now, i]] = 0.0
-    cuda.syncwarp(EVERYONE)
-    return n_reached, total
-
-
-@cuda.jit(device=True)
-def pass_on(world, q, memo, evaluation, now, i, count, weight, n_reached, lane):
-    """Every lane writes down what its state earns and where it goes; returns how much was written."""
-    n_actions = q.shape[1]
-    s, fresh, n_best, n_moves = np.int32(0), False, np.int32(0), np.int32(0)
-    if i < count:
-        s = memo.active[now, i]
-        fresh = memo.seen_in[s] != evaluation
-        if fresh:
-            memo.seen_in[s] = evaluation
-            note_best_actions(q, s, memo.best_actions, memo.n_best)
-        n_best = memo.n_best[s]
-        for k in range(n_best):
-            pair = s * n_actions + memo.best_actions[s, k]
-            n_moves += np.int32(world.offsets[pair + 1] - world.offsets[pair])
-    new = cuda.ballot_sync(EVERYONE, fresh)
-    if fresh:
-        memo.reached[n_reached + cuda.popc(new & ((1 << lane) - 1))] = s
-    n_reached += np.int32(cuda.popc(new))
-    reward, n_rewards = before_me(n_best, lane)
-    move, all_moves = before_me(n_moves, lane)
-    if i < count:
-        share = memo.mass[s] / n_best
-        for k in range(n_best):
-            pair = s * n_actions + memo.best_actions[s, k]
-            memo.rewards[reward] = weight * share * world.pair_reward[pair]
-            reward += 1
-            for o in range(world.offsets[pair], world.offsets[pair + 1]):
-                moved = share * world.probability[o]
-                goes = not world.terminated[o] and moved > 0.0
-                memo.moved[move] = moved
-                memo.after[move] = world.next_state[o] if goes else -1
-                move += 1
-    cuda.syncwarp(EVERYONE)
-    return n_reached, all_moves, n_rewards
-
-
-@cuda.jit(device=True)
-def arrive(memo, i, n_moves, then, later, lane):
-    """Every lane adds one move to the state it goes to, those to the same state in order."""
-    target, moved = np.int32(-1), 0.0
-    if i < n_moves:
-        target, moved = memo.after[i], memo.moved[i]
-    goes = target >= 0
-    peers = cuda.match_any_sync(EVERYONE, target if goes else np.int32(-1 - lane))
-    rank = cuda.popc(peers & ((1 << lane) - 1))
-    new = goes and rank == 0 and memo.coming[target] == 0.0
-    found = cuda.ballot_sync(EVERYONE, new)
-    if new:
-        memo.active[then, later + cuda.popc(found & ((1 << lane) - 1))] = target
-    turn = 0
-    while cuda.any_sync(EVERYONE, goes and rank >= turn):
-        if goes and rank == turn:
-            memo.coming[target] += moved
-        cuda.syncwarp(EVERYONE)
-        turn += 1
-    return later + np.int32(cuda.popc(found)), moved if goes else 0.0
-
-
-@cuda.jit(device=True)
-def is_negligible(world, memo, now, count, weight, left):
-    """Whether what is left, in parts by lane, no longer counts."""
-    distance = 1
-    while distance < WARP:
-        left += cuda.shfl_xor_sync(EVERYONE, left, distance)
-        distance *= 2
-    if abs(weight * left - NEGLIGIBLE) > 1e-6 * NEGLIGIBLE:
-        return weight * left < NEGLIGIBLE
-    exactly = 0.0
     for i in range(count):
-        s = memo.active[now, i]
-        share = memo.mass[s] / memo.n_best[s]
-        for k in range(memo.n_best[s]):
-            pair = s * len(memo.best_actions[s]) + memo.best_actions[s, k]
-            for o in range(world.offsets[pair], world.offsets[pair + 1]):
-                moved = share * world.probability[o]
-                if not world.terminated[o] and moved > 0.0:
-                    exactly += moved
-    return weight * exactly < NEGLIGIBLE
+        mass[active[i]] = 0.0
+    return total
+
+
+def _body(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
+    """A warp takes 32 versions of a run at a time, until all are done."""
+    lane = cuda.threadIdx.x
+    near = scratch + cuda.blockIdx.x * scratch_bytes
+    ticket = vector_at(counter, 1, np.int64)
+    while True:
+        task = np.int64(0)
+        if lane == 0:
+            task = np.int64(cuda.atomic.add(ticket, 0, 1))
+        task = cuda.shfl_sync(EVERYONE, task, 0)
+        if task >= runs * parts:
+            return
+        place = rows + task // parts * row_words * 8
+        run = rebuild(vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64), near)
+        version = task % parts * WARP + lane
+        n = run.world.n_states
+        room = scratch_bytes // STATE_BYTES  # states there is space for; places must not depend on the run
+        if version < run.snapshots.kept[0]:
+            run.snapshots.values[version] = policy_return(
+                run.world, run.snapshots.policies, version,
+                lane_vector_at(near + lane * 8, n, np.float64),
+                lane_vector_at(near + room * 8 * WARP + lane * 8, n, np.float64),
+                lane_vector_at(near + room * 16 * WARP + lane * 4, n, np.int32),
+                lane_vector_at(near + room * 20 * WARP + lane * 4, n, np.int32),
+            )  # fmt: skip
+        cuda.syncwarp(EVERYONE)
+
+
+@lru_cache(maxsize=8)
+def compiled_evaluation(schema: Schema, capability: tuple[int, int]) -> Compiled:
+    """The kernel that evaluates what runs kept."""
+    body = types.FunctionType(_body.__code__, {**_body.__globals__, "rebuild": rebuild_function(schema)}, "evaluate")
+    return compile_kernel(body, SIGNATURE, capability, (WARP, EVALUATING), "The exact evaluation")

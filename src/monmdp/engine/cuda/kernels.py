@@ -14,14 +14,16 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types as cuda_types
 
+from monmdp.agents.base import no_begin, no_plan
 from monmdp.agents.directed import act_directed, update_directed
 from monmdp.engine import loop
 from monmdp.engine.cuda.compiling import Compiled, compile_kernel
-from monmdp.engine.cuda.evaluation import EVERYONE, exact_return
-from monmdp.engine.cuda.intrinsics import matrix_at, vector_at
-from monmdp.engine.cuda.scratch import WARP
+from monmdp.engine.cuda.evaluation import keep_policy
+from monmdp.engine.cuda.intrinsics import address_of, vector_at
+from monmdp.engine.cuda.rebuilding import rebuild_function
 from monmdp.engine.cuda.successors import advance_together
-from monmdp.engine.cuda.views import Schema, rebuilding
+from monmdp.engine.cuda.together import EVERYONE, WARP, adapted
+from monmdp.engine.cuda.views import Schema
 from monmdp.engine.evaluation import sampled_return
 
 #: Stand-ins in the bodies below; each agent's kernel has its own.
@@ -29,17 +31,20 @@ rebuild: Any = None
 advance: Any = None
 plan: Any = None
 beta: Any = None
+schema_words = 0
 
-#: Rows of runs, words of a row, number of runs.
-SIGNATURE = (cuda_types.int64, cuda_types.int64, cuda_types.int64)
+#: The address of the rows of runs, and the words of a row.
+SIGNATURE = (cuda_types.int64, cuda_types.int64)
 
 
 @cuda.jit(device=True)
-def record_point(run, point, value, ratio):
-    """Write down one recording point."""
+def record_point(run, point, ratio):
+    """Write down one recording point, and the return if it is sampled."""
     record, cursor = run.record, run.cursor
-    if run.episodes >= 0:
-        record.returns[point] = value
+    if run.episodes > 0:
+        record.returns[point] = sampled_return(
+            run.world, run.memory.q, run.episodes, run.keys[5], run.snapshots.test_clock
+        )
     record.observed[point] = cursor[4]
     record.visited[point] = cursor[5]
     record.beta[point] = ratio
@@ -47,89 +52,89 @@ def record_point(run, point, value, ratio):
     run.progress[0], run.progress[1] = cursor[1], point + 1
 
 
-def _warp_body(rows, row_words, runs):
-    """One run a warp: its first lane trains, all evaluate."""
-    number = cuda.blockIdx.x * (cuda.blockDim.x // WARP) + cuda.threadIdx.x // WARP
-    lane = cuda.threadIdx.x % WARP
-    if number >= runs:
-        return
-    place = rows + number * row_words * 8
-    run = rebuild(vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64))
+@cuda.jit(device=True)
+def move_near(words, near, back):
+    """Bring the near fields of a run into the block's own memory, or back to where they belong."""
+    for field in range(words[0]):
+        home = vector_at(words[1 + 3 * field], words[2 + 3 * field], np.int64)
+        here = vector_at(near + words[3 + 3 * field], words[2 + 3 * field], np.int64)
+        for i in range(cuda.threadIdx.x, len(home), cuda.blockDim.x):
+            if back:
+                home[i] = here[i]
+            else:
+                here[i] = home[i]
+    cuda.syncthreads()
+
+
+def _warp_body(rows, row_words):
+    """One run a warp, whose lanes do everything as one."""
+    lane = cuda.threadIdx.x
+    place = rows + cuda.blockIdx.x * row_words * 8
+    words, floats = vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64)
+    near = address_of(cuda.shared.array(0, np.int64))
+    move_near(words[schema_words:], near, False)
+    run = rebuild(words, floats, near)
     for point in range(len(run.point_steps)):
-        goes_on = True
-        if lane == 0:
-            goes_on = advance(
-                run.world, run.memory, run.keys, run.cursor, run.point_steps[point], run.progress, run.stop
-            )
-            plan(run.memory, run.cursor[1])
-        if not cuda.all_sync(EVERYONE, goes_on):
-            return
-        value = 0.0
-        if run.episodes == 0:
-            value = exact_return(run.world, run.memory.q, run.scratch, lane)
-        if lane == 0:
-            if run.episodes > 0:
-                value = sampled_return(run.world, run.memory.q, run.episodes, run.keys[5], run.scratch.test_clock)
-            record_point(run, point, value, beta(run.memory, run.cursor[1]))
+        until = run.point_steps[point]
+        if not advance(run.world, run.memory, run.keys, run.cursor, until, run.progress, run.stop):
+            break
+        plan(run.memory, run.cursor[1])
         cuda.syncwarp(EVERYONE)
+        if run.episodes == 0:
+            keep_policy(run.memory.q, run.snapshots, point, lane)
+        if lane == 0:
+            record_point(run, point, beta(run.memory, run.cursor[1]))
+        cuda.syncwarp(EVERYONE)
+    move_near(words[schema_words:], near, True)
 
 
-def _block_body(rows, row_words, runs):
+def _block_body(rows, row_words):
     """One run a block: all threads train, the first warp evaluates."""
     lane = cuda.threadIdx.x
     place = rows + cuda.blockIdx.x * row_words * 8
-    run = rebuild(vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64))
+    words, floats = vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64)
+    near = address_of(cuda.shared.array(0, np.int64))
+    move_near(words[schema_words:], near, False)
+    run = rebuild(words, floats, near)
     for point in range(len(run.point_steps)):
-        if not advance(run.world, run.memory, run.keys, run.cursor, run.point_steps[point], run.progress, run.stop):
-            return
+        until = run.point_steps[point]
+        if not advance(run.world, run.memory, run.keys, run.cursor, until, run.progress, run.stop):
+            break
         if lane < WARP:
-            value = 0.0
             if run.episodes == 0:
-                value = exact_return(run.world, run.memory.q, run.scratch, lane)
+                keep_policy(run.memory.q, run.snapshots, point, lane)
             if lane == 0:
-                if run.episodes > 0:
-                    value = sampled_return(run.world, run.memory.q, run.episodes, run.keys[5], run.scratch.test_clock)
-                record_point(run, point, value, beta(run.memory, run.cursor[1]))
+                record_point(run, point, beta(run.memory, run.cursor[1]))
         cuda.syncthreads()
+    move_near(words[schema_words:], near, True)
 
 
 def works_together(agent: Any) -> bool:
     """Whether an agent class learns successor values by blocks: with Directed's own kernels, unchanged."""
     own = (agent.act, agent.update, agent.begin, agent.plan, agent.sees_everything)
-    return own == (act_directed, update_directed, loop_begin(), loop_plan(), False)
-
-
-def loop_begin() -> Any:
-    from monmdp.agents.base import no_begin
-
-    return no_begin
-
-
-def loop_plan() -> Any:
-    from monmdp.agents.base import no_plan
-
-    return no_plan
+    return own == (act_directed, update_directed, no_begin, no_plan, False)
 
 
 def _bound(body: Any, name: str, names: dict[str, Any]) -> Any:
     return types.FunctionType(body.__code__, {**body.__globals__, **names}, name)
 
 
-def _device(body: Any, name: str, names: dict[str, Any]) -> Any:
-    return cuda.jit(device=True)(_bound(body, name, names))
-
-
 @lru_cache(maxsize=64)
-def compiled_for(agent: Any, schema: Schema, capability: tuple[int, int], threads: int) -> Compiled:
-    """The kernel of an agent class for runs of a shape, for blocks of at most so many threads."""
-    source, names = rebuilding(schema)
-    room: dict[str, Any] = {**names, "vector_at": vector_at, "matrix_at": matrix_at}
-    exec(compile(source, f"<views of {agent.__name__}>", "exec"), room)
-    given = {"rebuild": cuda.jit(device=True)(room["rebuild"]), "plan": agent.plan, "beta": agent.beta}
+def compiled_for(
+    agent: Any, schema: Schema, capability: tuple[int, int], threads: int, blocks: int, noisy: bool = True
+) -> Compiled:
+    """The kernel of an agent class for runs of a shape, for so many blocks of so many threads side by side.
+
+    noisy: rewards may have noise; without, kernels are smaller.
+    """
+    given = {"rebuild": rebuild_function(schema), "schema_words": schema.words}
     if works_together(agent):
-        body = _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together})
+        body = _bound(
+            _block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy), "beta": agent.beta}
+        )
     else:
         own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-        step = _device(loop._advance, f"advance_{agent.__name__}", own)
-        body = _bound(_warp_body, f"warp_{agent.__name__}", {**given, "advance": step})
-    return compile_kernel(body, SIGNATURE, capability, (threads, 1), agent.__name__)
+        given |= {"advance": adapted(loop._advance, noisy, **own), "plan": adapted(agent.plan), "beta": agent.beta}
+        body = _bound(_warp_body, f"warp_{agent.__name__}", given)
+    ours = agent.__module__.startswith("monmdp.")
+    return compile_kernel(body, SIGNATURE, capability, (threads, blocks), agent.__name__, from_start=ours)

@@ -20,10 +20,20 @@ if TYPE_CHECKING:
 
 #: Every block begins at a multiple of this many bytes.
 ALIGNMENT = 256
+#: Every run's part of a block begins at a multiple of this many bytes.
+UNIT = 16
 #: Constant fields from this size on are filled on the device, not sent.
 FILLED_FROM = 1 << 16
 #: What is brought back.
-OUTPUTS = ("record.", "memory.visits", "memory.q", "memory.reward_model", "progress")
+OUTPUTS = (
+    "record.",
+    "memory.visits",
+    "memory.q",
+    "memory.reward_model",
+    "progress",
+    "snapshots.values",
+    "snapshots.versions",
+)
 
 
 def aligned(size: int) -> int:
@@ -42,7 +52,8 @@ class Block:
 
     @property
     def each(self) -> int:
-        return int(self.template.nbytes)
+        """Bytes between one run's part and the next one's."""
+        return -(-int(self.template.nbytes) // UNIT) * UNIT
 
 
 @dataclass
@@ -78,9 +89,9 @@ def is_shared(leaf: Leaf, value: np.ndarray) -> bool:
     return leaf.path[0] in ("world", "point_steps", "stop") or not value.flags.writeable
 
 
-def constant_word(values: np.ndarray) -> int | None:
-    """The four bytes that a big array repeats, as a number; None for small ones and others."""
-    if values.nbytes < FILLED_FROM or values.nbytes % 4:
+def constant_word(values: np.ndarray, runs: int) -> int | None:
+    """The four bytes that an array repeats, as a number; None for others, and for what is small in all runs."""
+    if values.nbytes * runs < FILLED_FROM or values.nbytes % 4:
         return None
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
     return int(words[0]) if (words == words[0]).all() else None
@@ -115,12 +126,13 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
         if is_shared(leaf, value):
             shared[leaf.name] = value
         else:
-            word = None if is_output(leaf) else constant_word(value)
+            word = None if is_output(leaf) else constant_word(value, len(seeds))
             own.append((0 if is_output(leaf) else 1 if word is None else 2, leaf, value, word))
-    blocks, offset, sent = [], 0, 0
+    blocks: list[Block] = []
+    offset = sent = 0
     for rank, leaf, value, word in sorted(own, key=lambda entry: entry[0]):
         blocks.append(Block(leaf, offset, np.ascontiguousarray(value), word))
-        offset += aligned(value.nbytes * len(seeds))
+        offset += aligned(blocks[-1].each * len(seeds))
         sent = offset if rank < 2 else sent
     alike = not seeds_differ(job, seeds, template)
     return Group(job, seeds, schema, template, shared, blocks, sent, offset, alike)
@@ -134,8 +146,8 @@ def first_bytes(group: Group) -> np.ndarray:
     for block in group.blocks:
         if block.filled is None:
             part = content[block.offset : block.offset + block.each * n].reshape(n, block.each)
-            part[:] = block.template.reshape(-1).view(np.uint8)
-            places[block.leaf.name] = part
+            part[:, : block.template.nbytes] = block.template.reshape(-1).view(np.uint8)
+            places[block.leaf.name] = part[:, : block.template.nbytes]
     for i, seed in enumerate(group.seeds):
         for name, value in _of_seed(group, seed).items():
             if name in places:
@@ -156,16 +168,51 @@ def _of_seed(group: Group, seed: int) -> dict[str, np.ndarray]:
     return {**found, "keys": keys, "cursor": new_cursor(group.job.world, keys)}
 
 
-def rows(group: Group, base: int, addresses: dict[int, int]) -> np.ndarray:
-    """The rows of a group's runs [seeds, words]: base is its address, addresses those of shared arrays by id."""
-    found = np.zeros((len(group.seeds), group.schema.words), np.int64)
+#: Fields that are seldom looked at, or looked at from outside.
+FAR = ("record", "snapshots", "progress")
+
+
+def near_fields(group: Group, room: int) -> list[Block]:
+    """The fields that a block of threads keeps in memory of its own: the smallest ones, as far as there is room."""
+    found, used = [], 0
+    for block in sorted(group.blocks, key=lambda block: block.each):
+        if block.leaf.path[0] not in FAR and used + block.each <= room:
+            found.append(block)
+            used += block.each
+    return found
+
+
+def near_bytes(group: Group, room: int) -> int:
+    """How much of its own memory a block of threads needs for a run."""
+    return sum(block.each for block in near_fields(group, room))
+
+
+def rows(group: Group, base: int, addresses: dict[int, int], room: int) -> np.ndarray:
+    """The rows of a group's runs: base is its address, addresses those of shared arrays by id.
+
+    After the words of the schema: how many fields are near, and for each its place in device memory, its words, and
+    its offset in the memory of the block; zeros up to the length that all rows of a schema have.
+    """
     blocks = {block.leaf.name: block for block in group.blocks}
+    found = np.zeros((len(group.seeds), row_words(group.schema)), np.int64)
+    near: dict[str, int] = {}
+    offset, word = 0, group.schema.words
+    fields = near_fields(group, room)
+    found[:, word] = len(fields)
+    for i, block in enumerate(fields):
+        places = base + block.offset + np.arange(len(group.seeds), dtype=np.int64) * block.each
+        found[:, word + 1 + 3 * i] = places
+        found[:, word + 2 + 3 * i : word + 4 + 3 * i] = block.each // 8, offset
+        near[block.leaf.name] = offset
+        offset += block.each
     numbers = np.arange(len(group.seeds), dtype=np.int64)
     for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
         if not leaf.is_array:
             found[:, leaf.word] = number_word(leaf, value)
             continue
-        if leaf.name in group.shared:
+        if leaf.name in near:
+            found[:, leaf.word] = -1 - near[leaf.name]
+        elif leaf.name in group.shared:
             found[:, leaf.word] = addresses[id(value)]
         else:
             block = blocks[leaf.name]
@@ -174,14 +221,30 @@ def rows(group: Group, base: int, addresses: dict[int, int]) -> np.ndarray:
     return found
 
 
+def some_words(group: Group, found: np.ndarray, part: Schema) -> np.ndarray:
+    """The rows of a part of the runs' tuple, whose fields have the same names, from the rows of the whole."""
+    places = {leaf.name: leaf for leaf in group.schema.leaves}
+    words = []
+    for leaf in part.leaves:
+        whole = places[leaf.name]
+        words += list(range(whole.word, whole.word + whole.words))
+    return found[:, words]
+
+
+def row_words(schema: Schema) -> int:
+    """The length of a row: the words of the schema, and of the list of near fields."""
+    return schema.words + 1 + 3 * sum(leaf.is_array for leaf in schema.leaves)
+
+
 def unpack(group: Group, content: np.ndarray) -> list[dict[str, np.ndarray]]:
     """The outputs of every run by the names of their fields, from the bytes that came back."""
     n = len(group.seeds)
     found: list[dict[str, np.ndarray]] = [{} for _ in group.seeds]
     for block in group.outputs:
-        part = content[block.offset : block.offset + block.each * n].view(block.template.dtype)
-        for i, values in enumerate(part.reshape(n, *block.template.shape)):
-            found[i][block.leaf.name] = values
+        part = content[block.offset : block.offset + block.each * n].reshape(n, block.each)
+        for i in range(n):
+            values = part[i, : block.template.nbytes].view(block.template.dtype)
+            found[i][block.leaf.name] = values.reshape(block.template.shape)
     return found
 
 
@@ -210,5 +273,5 @@ class SharedArrays:
 def needs(group: Group) -> int:
     """Bytes that a group takes on the device, shared arrays counted in full."""
     shared: dict[int, Any] = {id(values): values for values in group.shared.values()}
-    words = len(group.seeds) * group.schema.words * 8
+    words = len(group.seeds) * row_words(group.schema) * 8
     return group.size + aligned(words) + sum(aligned(values.nbytes) for values in shared.values())

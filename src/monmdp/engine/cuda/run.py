@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from monmdp.engine.cuda.snapshots import Snapshots, new_snapshots
 from monmdp.engine.loop import Record, new_cursor, new_record, stream_keys
 from monmdp.engine.world import World
 from monmdp.model import Integers
@@ -22,7 +23,7 @@ class Run(NamedTuple):
     progress: Integers
     cursor: Integers
     keys: Integers
-    scratch: Any
+    snapshots: Snapshots
     point_steps: Integers
     stop: Integers
     world: World
@@ -31,8 +32,6 @@ class Run(NamedTuple):
 
 def new_run(job: Job, seed: int, stop: Integers) -> Run:
     """A run before its first step."""
-    from monmdp.engine.cuda.scratch import new_scratch
-
     keys = stream_keys(seed)
     return Run(
         record=new_record(len(job.point_steps)),
@@ -40,7 +39,7 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
         progress=np.zeros(2, np.int64),
         cursor=new_cursor(job.world, keys),
         keys=keys,
-        scratch=new_scratch(job.world, exact=job.episodes == 0),
+        snapshots=new_snapshots(job.world, len(job.point_steps), exact=job.episodes == 0),
         point_steps=job.point_steps,
         stop=stop,
         world=job.world,

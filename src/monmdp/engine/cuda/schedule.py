@@ -4,24 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from monmdp.engine.cuda.snapshots import words_of
 from monmdp.engine.memory import readable
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
     from monmdp.training import Job
 
-#: Threads of a block by the number of goals of its row: as many as this or more get so many.
-THREADS = ((1024, 288), (384, 160), (0, 64))
+
+class Shape(NamedTuple):
+    """How a kernel is launched: threads of a block, blocks side by side, and bytes of own memory a block may take."""
+
+    threads: int
+    blocks: int
+    near: int
+
+
+#: Where a run is a warp.
+WARPS = Shape(32, 16, 4 << 10)
+#: Where a run is a block, by the number of its goals: with so many or more, so.
+BLOCKS = ((1024, Shape(160, 5, 8 << 10)), (384, Shape(96, 8, 8 << 10)), (0, Shape(64, 12, 8 << 10)))
+#: Own memory is asked for in such steps, so that small runs do not take as much as large ones.
+NEAR_STEP = 4 << 10
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Some seeds of a job."""
+    """Some seeds of a job; parts of the same work share its number."""
 
     job: Job
     seeds: tuple[int, ...]
+    number: int = 0
 
     @property
     def bytes_each(self) -> int:
@@ -37,9 +52,8 @@ def device_bytes(job: Job) -> int:
     """About how many bytes a run takes on a device: its tables, its records, and space for evaluation."""
     world = job.world
     tables = job.agent.memory_bytes(world) + 8 * world.n_env_pairs * 2
-    states = world.n_states * (4 * world.n_actions + 48)
-    outcomes = 32 * 12 * max(1, (len(world.probability) * 2) // max(world.n_states, 1)) * 2
-    return tables + states + outcomes + 40 * len(job.point_steps) + 8192
+    kept = len(job.point_steps) * (4 * world.n_states * words_of(world) + 12) if job.episodes == 0 else 0
+    return tables + kept + 40 * len(job.point_steps) + 8192
 
 
 def longest_first(work: Iterable[Work]) -> list[Work]:
@@ -66,11 +80,12 @@ def waves(work: Iterable[Work], room: int) -> list[list[Work]]:
                 left = room
                 continue
             taken, seeds = seeds[:fit], seeds[fit:]
-            found[-1].append(Work(part.job, taken))
+            found[-1].append(Work(part.job, taken, part.number))
             left -= part.bytes_each * len(taken)
     return found
 
 
-def threads_for(goals: int) -> int:
-    """Threads of a block whose rows have so many goals, the leading warp included."""
-    return next(threads for least, threads in THREADS if goals >= least)
+def shape_for(job: Job, together: bool) -> Shape:
+    """How the runs of a job are launched."""
+    goals = job.world.n_acting_states * job.world.n_actions
+    return next(shape for least, shape in BLOCKS if goals >= least) if together else WARPS

@@ -8,20 +8,22 @@ successor values, the others work. Two barriers a step: rows are written, and th
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import cuda
 
-from monmdp.agents.base import update_q_learner
+from monmdp.agents import base
 from monmdp.agents.directed import find_goal
 from monmdp.agents.greedy import wanders
-from monmdp.engine.cuda.evaluation import EVERYONE
-from monmdp.engine.cuda.scratch import WARP
-from monmdp.engine.evaluation import choose_best
+from monmdp.engine.cuda.together import EVERYONE, WARP, adapted, choose_best, most_of_all, pick_tied
 from monmdp.engine.loop import LISTEN_EVERY
 from monmdp.engine.random_kernels import uniform
 from monmdp.engine.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.model import Dynamics
+
+update_q_learner = adapted(base.update_q_learner)
 
 #: What the leader tells the others: the pair whose row is learned, its state, the next one, whether it ended.
 PAIR, STATE, NEXT, ENDED = 0, 1, 2, 3
@@ -31,17 +33,24 @@ STOPPED = -1
 TOWARD_GOAL = -1
 
 
-@cuda.jit(device=True)
-def advance_together(world, memory, keys, cursor, until, progress, stop):
-    """As the CPU's `_advance`, by all threads of a block; the first warp leads."""
+@cache
+def advance_together(noisy: bool) -> Any:
+    """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
+    return adapted(_advance, lead=adapted(_lead, noisy))
+
+
+#: Stand-in in the body below.
+lead: Any = None
+
+
+def _advance(world, memory, keys, cursor, until, progress, stop):
     told = cuda.shared.array(4, np.int32)
     if cuda.threadIdx.x < WARP:
         return lead(world, memory, keys, cursor, until, progress, stop, told, cuda.threadIdx.x)
     return follow(memory, cursor[1], until, told, cuda.threadIdx.x - WARP, cuda.blockDim.x - WARP)
 
 
-@cuda.jit(device=True)
-def lead(world, memory, keys, cursor, until, progress, stop, told, lane):
+def _lead(world, memory, keys, cursor, until, progress, stop, told, lane):
     """Act, step, observe and learn Q; all lanes know everything, the first one writes."""
     start_key, world_key, observe_key, noise_key, agent_key = keys[0], keys[1], keys[2], keys[3], keys[4]
     state, step, episode, elapsed = cursor[0], cursor[1], cursor[2], cursor[3]
@@ -81,12 +90,11 @@ def lead(world, memory, keys, cursor, until, progress, stop, told, lane):
         if exploring:
             exploring_steps += 1
         cuda.syncwarp(EVERYONE)
-        if lane == 0:
-            memory.visits[pair] = visits
-            update_q_learner(
-                memory, state, action, world.env_pair[pair], next_state, terminated,
-                proxy_reward, world.monitor_reward[outcome], step,
-            )  # fmt: skip
+        memory.visits[pair] = visits
+        update_q_learner(
+            memory, state, action, world.env_pair[pair], next_state, terminated,
+            proxy_reward, world.monitor_reward[outcome], step,
+        )  # fmt: skip
         cuda.syncwarp(EVERYONE)
         step += 1
         elapsed += 1
@@ -142,17 +150,7 @@ def choose_toward(memory, first, goal, key, step, lane):
     value = np.float32(-1.0)  # less than any successor value
     if lane < n_actions:
         value = memory.successor_values[first + lane, goal]
-    best = value
-    distance = 1
-    while distance < WARP:
-        best = max(best, cuda.shfl_xor_sync(EVERYONE, best, distance))
-        distance *= 2
-    ties = cuda.ballot_sync(EVERYONE, value == best)
-    count, rank = cuda.popc(ties), 0
-    if count > 1:
-        rank = int(uniform(key, 2 * step + 1) * count)
-    chosen = value == best and cuda.popc(ties & ((1 << lane) - 1)) == rank
-    return np.int64(cuda.ffs(cuda.ballot_sync(EVERYONE, chosen)) - 1)
+    return pick_tied(value == most_of_all(value), key, 2 * step + 1, lane)
 
 
 @cuda.jit(device=True)
@@ -180,20 +178,55 @@ def learn_row(
 ):
     """As the CPU's `learn_successors`; a thread has every so manieth goal to itself."""
     row, here, ahead = values[pair], best[state], best[next_state]
-    for g in range(thread, len(row), threads):
-        old, top = row[g], here[g]
-        coming = np.float32(0.0) if terminated else ahead[g]
-        target = discount * coming
-        if g == pair:
-            target = np.float32(1.0) + target if occupancy else np.float32(1.0)
-        new = old + alpha * (target - old)
-        if new != old:
-            row[g] = new
-        if new > top:
-            here[g] = new
-        elif old == top and new < old:
-            most = new
-            for other in range(state * n_actions, (state + 1) * n_actions):
-                if other != pair:
+    discount = np.float32(0.0) if terminated else discount
+    first, after = state * n_actions, (state + 1) * n_actions
+    g, n = np.int64(thread), len(row)
+    while g + 3 * threads < n:  # four at a time: loads do not wait for one another
+        g1, g2, g3 = g + threads, g + 2 * threads, g + 3 * threads
+        old, old1, old2, old3 = row[g], row[g1], row[g2], row[g3]
+        top, top1, top2, top3 = here[g], here[g1], here[g2], here[g3]
+        next0, next1, next2, next3 = ahead[g], ahead[g1], ahead[g2], ahead[g3]
+        falls = learn_goal(row, here, g, pair, old, top, discount * next0, alpha, occupancy)
+        falls1 = learn_goal(row, here, g1, pair, old1, top1, discount * next1, alpha, occupancy)
+        falls2 = learn_goal(row, here, g2, pair, old2, top2, discount * next2, alpha, occupancy)
+        falls3 = learn_goal(row, here, g3, pair, old3, top3, discount * next3, alpha, occupancy)
+        if falls or falls1 or falls2 or falls3:
+            most = most1 = most2 = most3 = np.float32(-1.0)
+            for other in range(first, after):
+                if falls:
                     most = max(most, values[other, g])
+                if falls1:
+                    most1 = max(most1, values[other, g1])
+                if falls2:
+                    most2 = max(most2, values[other, g2])
+                if falls3:
+                    most3 = max(most3, values[other, g3])
+            if falls:
+                here[g] = most
+            if falls1:
+                here[g1] = most1
+            if falls2:
+                here[g2] = most2
+            if falls3:
+                here[g3] = most3
+        g += 4 * threads
+    while g < n:
+        if learn_goal(row, here, g, pair, row[g], here[g], discount * ahead[g], alpha, occupancy):
+            most = np.float32(-1.0)
+            for other in range(first, after):
+                most = max(most, values[other, g])
             here[g] = most
+        g += threads
+
+
+@cuda.jit(device=True)
+def learn_goal(row, here, g, pair, old, top, target, alpha, occupancy):
+    """One goal's value; what does not change is not written. True if its maximum over actions must be looked up."""
+    if g == pair:
+        target = np.float32(1.0) + target if occupancy else np.float32(1.0)
+    new = old + alpha * (target - old)
+    if new != old:
+        row[g] = new
+    if new > top:
+        here[g] = new
+    return old == top and new < old

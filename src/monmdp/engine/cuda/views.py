@@ -97,12 +97,13 @@ def number_word(leaf: Leaf, value: Any) -> int:
 
 
 def rebuilding(schema: Schema, name: str = "rebuild") -> tuple[str, dict[str, Any]]:
-    """Source of a device function (words, floats) → the tuple, and the names it needs.
+    """Source of a device function (words, floats, near) → the tuple, and the names it needs.
 
-    words and floats are the same row, as integers and as floats.
+    words and floats are the same row, as integers and as floats. near is the address of the block's own memory: an
+    array's address below zero, -1 - offset, lies there.
     """
     names: dict[str, Any] = {"np": np}
-    return f"def {name}(words, floats):\n    return {_expression(schema, names)}\n", names
+    return f"def {name}(words, floats, near):\n    return {_expression(schema, names)}\n", names
 
 
 def _expression(field: Any, names: dict[str, Any]) -> str:
@@ -117,4 +118,4 @@ def _expression(field: Any, names: dict[str, Any]) -> str:
         return f"words[{word}] != 0" if field.dtype.kind == "b" else f"np.{field.dtype.name}(words[{word}])"
     dtype = "np.bool_" if field.dtype.kind == "b" else f"np.{field.dtype.name}"
     lengths = ", ".join(f"words[{word + 1 + axis}]" for axis in range(field.ndim))
-    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(words[{word}], {lengths}, {dtype})"
+    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(located(words[{word}], near), {lengths}, {dtype})"

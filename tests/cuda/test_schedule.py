@@ -1,0 +1,54 @@
+"""Waves: everything once, longest first, never more than fits; and a sentence where a single run does not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+import monmdp
+from monmdp.engine.cuda.schedule import BLOCKS, WARPS, Work, device_bytes, longest_first, shape_for, waves
+from monmdp.training import Job
+
+
+def work() -> list[Work]:
+    cells = [("Loop", "Ask", "Naive", 300), ("Empty", "Level", "Directed", 200), ("Loop", "Full", "Directed", 900)]
+    jobs = [Job(monmdp.make(environment, monitor), agent, steps, 5) for environment, monitor, agent, steps in cells]
+    return [Work(job, tuple(range(4)), number) for number, job in enumerate(jobs)]
+
+
+def test_longest_runs_come_first() -> None:
+    assert [part.job.steps for part in longest_first(work())] == [900, 300, 200]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6, 0.3])
+def test_waves_hold_everything_once_and_fit(share: float) -> None:
+    parts = work()
+    room = max(int(sum(part.size for part in parts) * share), max(part.bytes_each for part in parts))
+    found = waves(parts, room)
+    assert (len(found) == 1) == (share == 1.0)
+    assert all(sum(part.size for part in wave) <= room for wave in found)
+    seen = [(part.number, seed) for wave in found for part in wave for seed in part.seeds]
+    assert sorted(seen) == [(part.number, seed) for part in parts for seed in part.seeds]
+    steps = [part.job.steps for wave in found for part in wave]
+    assert steps == sorted(steps, reverse=True)
+
+
+def test_a_run_that_does_not_fit_is_named() -> None:
+    with pytest.raises(
+        monmdp.MonMDPError, match=r"^Directed in Empty \+ Level needs .* of GPU memory a run, and 1 MiB"
+    ):
+        waves(work(), 1 << 20)
+
+
+def test_the_table_of_successor_values_counts() -> None:
+    job = work()[1].job
+    pairs = job.world.n_acting_states * job.world.n_actions
+    assert device_bytes(job) > 4 * pairs * pairs
+
+
+def test_blocks_grow_with_the_row() -> None:
+    threads = [shape.threads for _, shape in BLOCKS]
+    assert threads == sorted(threads, reverse=True)
+    small, large = work()[2].job, work()[1].job
+    assert shape_for(small, together=True).threads < shape_for(large, together=True).threads
+    assert shape_for(large, together=False) == WARPS
+    assert all(shape.threads % 32 == 0 and shape.threads > 32 for _, shape in BLOCKS)
