@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,6 +41,26 @@ def test_every_agent_compiles(agent: str) -> None:
     if agent not in WITH_LOGARITHMS:
         assert "fma." not in ptx
     assert re.search(r"(add|mul|sub)\.f(32|64)", ptx) is None  # unrounded ones could be fused later
+
+
+def test_kernels_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from monmdp.engine.cuda import compiling
+
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    made: list[int] = []
+
+    def make() -> compiling.Compiled:
+        made.append(1)
+        return compiling.Compiled(".visible .entry name(\n", "name")
+
+    assert [compiling.kept("key", make) for _ in range(3)] == [make()] * 3
+    assert len(made) == 2
+    (kept,) = tmp_path.rglob("*.ptx")
+    kept.write_text("damaged")
+    assert compiling.kept("key", make).entry == "name"
+    assert len(made) == 3
+    assert compiling.kept("other key", make).entry == "name"
+    assert len(made) == 4
 
 
 def test_noise_is_compiled_only_where_it_is_needed() -> None:

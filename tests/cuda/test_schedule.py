@@ -15,8 +15,12 @@ def work() -> list[Work]:
     return [Work(job, tuple(range(4)), number) for number, job in enumerate(jobs)]
 
 
-def test_longest_runs_come_first() -> None:
-    assert [part.job.steps for part in longest_first(work())] == [900, 300, 200]
+def test_runs_with_a_table_come_first_and_the_longest_of_them() -> None:
+    assert [(part.job.agent_name, part.job.steps) for part in longest_first(work())] == [
+        ("Directed", 200), ("Directed", 900), ("Naive", 300),
+    ]  # fmt: skip
+    naive = [Work(Job(monmdp.make("Loop", "Ask"), "Naive", steps, 5), (0,)) for steps in (20, 50, 10)]
+    assert [part.job.steps for part in longest_first(naive)] == [50, 20, 10]
 
 
 @pytest.mark.parametrize("share", [1.0, 0.6, 0.3])
@@ -28,8 +32,8 @@ def test_waves_hold_everything_once_and_fit(share: float) -> None:
     assert all(sum(part.size for part in wave) <= room for wave in found)
     seen = [(part.number, seed) for wave in found for part in wave for seed in part.seeds]
     assert sorted(seen) == [(part.number, seed) for part in parts for seed in part.seeds]
-    steps = [part.job.steps for wave in found for part in wave]
-    assert steps == sorted(steps, reverse=True)
+    order = [part.number for wave in found for part in wave]
+    assert list(dict.fromkeys(order)) == [part.number for part in longest_first(parts)]
 
 
 def test_a_run_that_does_not_fit_is_named() -> None:

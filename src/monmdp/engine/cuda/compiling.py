@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import re
 import threading
 import types
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from monmdp.engine.compile import cache_folder
 from monmdp.errors import MonMDPError
 
 _COMPILING = threading.RLock()
@@ -70,8 +73,31 @@ def compile_kernel(
             )
     except (NumbaError, CudaNumbaError) as error:
         raise MonMDPError(f"{what} cannot run on a GPU: {_reason(error)}") from error
-    entry = next(line.split("(")[0].split()[-1] for line in ptx.splitlines() if ".visible .entry" in line)
-    return Compiled(ptx, entry)
+    return Compiled(ptx, entry_of(ptx))
+
+
+def kept(key: str, make: Callable[[], Compiled]) -> Compiled:
+    """A kernel from the disk cache of kernels, or made and put there; without a cache that can be written, made."""
+    import numba_cuda
+
+    name = hashlib.sha256(f"{numba_cuda.__version__} {key}".encode()).hexdigest()[:24]
+    path = cache_folder() / "cuda" / f"{name}.ptx"
+    try:
+        ptx = path.read_text()
+        return Compiled(ptx, entry_of(ptx))
+    except (OSError, UnicodeDecodeError, StopIteration):
+        made = make()
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside = path.with_name(f".{name}.{uuid.uuid4().hex}")
+        aside.write_text(made.ptx)
+        aside.replace(path)
+    return made
+
+
+def entry_of(ptx: str) -> str:
+    """The name of the kernel in a PTX text."""
+    return next(line.split("(")[0].split()[-1] for line in ptx.splitlines() if ".visible .entry" in line)
 
 
 def _reason(error: Exception) -> str:

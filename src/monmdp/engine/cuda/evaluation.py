@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types as cuda_types
 
-from monmdp.engine.cuda.compiling import Compiled, compile_kernel
+from monmdp.engine.cuda.compiling import Compiled, compile_kernel, kept
 from monmdp.engine.cuda.intrinsics import lane_vector_at, vector_at
 from monmdp.engine.cuda.rebuilding import rebuild_function
 from monmdp.engine.cuda.snapshots import BITS
@@ -163,5 +163,10 @@ def _body(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
 @lru_cache(maxsize=8)
 def compiled_evaluation(schema: Schema, capability: tuple[int, int]) -> Compiled:
     """The kernel that evaluates what runs kept."""
-    body = types.FunctionType(_body.__code__, {**_body.__globals__, "rebuild": rebuild_function(schema)}, "evaluate")
-    return compile_kernel(body, SIGNATURE, capability, (WARP, EVALUATING), "The exact evaluation")
+
+    def made() -> Compiled:
+        names = {**_body.__globals__, "rebuild": rebuild_function(schema)}
+        body = types.FunctionType(_body.__code__, names, "evaluate")
+        return compile_kernel(body, SIGNATURE, capability, (WARP, EVALUATING), "The exact evaluation")
+
+    return kept(f"evaluation {schema} {capability}", made)

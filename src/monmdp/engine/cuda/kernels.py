@@ -17,7 +17,7 @@ from numba.cuda import types as cuda_types
 from monmdp.agents.base import no_begin, no_plan
 from monmdp.agents.directed import act_directed, update_directed
 from monmdp.engine import loop
-from monmdp.engine.cuda.compiling import Compiled, compile_kernel
+from monmdp.engine.cuda.compiling import Compiled, compile_kernel, kept
 from monmdp.engine.cuda.evaluation import keep_policy
 from monmdp.engine.cuda.intrinsics import address_of, vector_at
 from monmdp.engine.cuda.rebuilding import rebuild_function
@@ -127,14 +127,22 @@ def compiled_for(
 
     noisy: rewards may have noise; without, kernels are smaller.
     """
-    given = {"rebuild": rebuild_function(schema), "schema_words": schema.words}
-    if works_together(agent):
-        body = _bound(
-            _block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy), "beta": agent.beta}
-        )
-    else:
-        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-        given |= {"advance": adapted(loop._advance, noisy, **own), "plan": adapted(agent.plan), "beta": agent.beta}
-        body = _bound(_warp_body, f"warp_{agent.__name__}", given)
     ours = agent.__module__.startswith("monmdp.")
-    return compile_kernel(body, SIGNATURE, capability, (threads, blocks), agent.__name__, from_start=ours)
+
+    def made() -> Compiled:
+        body = _body_of(agent, schema, noisy)
+        return compile_kernel(body, SIGNATURE, capability, (threads, blocks), agent.__name__, from_start=ours)
+
+    if not ours:
+        return made()
+    return kept(f"{agent.__module__}.{agent.__name__} {schema} {capability} {threads} {blocks} {noisy}", made)
+
+
+def _body_of(agent: Any, schema: Schema, noisy: bool) -> Any:
+    """The kernel's body with everything that is the agent's own."""
+    given = {"rebuild": rebuild_function(schema), "schema_words": schema.words, "beta": agent.beta}
+    if works_together(agent):
+        return _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy)})
+    own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
+    given |= {"advance": adapted(loop._advance, noisy, **own), "plan": adapted(agent.plan)}
+    return _bound(_warp_body, f"warp_{agent.__name__}", given)

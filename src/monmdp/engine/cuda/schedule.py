@@ -26,6 +26,9 @@ class Shape(NamedTuple):
 WARPS = Shape(32, 16, 4 << 10)
 #: Where a run is a block, by the number of its goals: with so many or more, so.
 BLOCKS = ((1024, Shape(160, 5, 8 << 10)), (384, Shape(96, 8, 8 << 10)), (0, Shape(64, 12, 8 << 10)))
+#: Bytes a pair that tables of a few numbers a pair take at most, and bytes whose moving lasts as long as the rest of a
+#: step does.
+LINEAR, STEP_BYTES = 64, 1600
 #: Own memory is asked for in such steps, so that small runs do not take as much as large ones.
 NEAR_STEP = 4 << 10
 
@@ -57,8 +60,15 @@ def device_bytes(job: Job) -> int:
 
 
 def longest_first(work: Iterable[Work]) -> list[Work]:
-    """By the steps of a run, and among equals by what a step touches."""
-    return sorted(work, key=lambda part: (-part.job.steps, -part.bytes_each))
+    """Runs with a table beyond their pairs first, for they wait for memory while others compute; then by their steps
+    and by what a step touches."""
+
+    def key(part: Work) -> tuple[bool, float]:
+        world = part.job.world
+        touched = part.job.agent.memory_bytes(world) / (world.n_states * world.n_actions)
+        return touched <= LINEAR, -part.job.steps * (touched + STEP_BYTES)
+
+    return sorted(work, key=key)
 
 
 def waves(work: Iterable[Work], room: int) -> list[list[Work]]:
