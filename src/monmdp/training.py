@@ -14,6 +14,9 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.curves import Curves
+from monmdp.engine.cuda.backend import chosen as chosen_device
+from monmdp.engine.cuda.backend import train_on_gpu
+from monmdp.engine.cuda.schedule import Work
 from monmdp.engine.evaluation import new_evaluator
 from monmdp.engine.loop import Record, loop_of, new_cursor, new_record, stream_keys
 from monmdp.engine.memory import SHARE, available_bytes, readable
@@ -51,15 +54,19 @@ def train(
     evaluation: str = "exact",
     threads: int | None = None,
     progress: Progress | None = None,
+    device: str = "cpu",
 ) -> Curves:
     """Train an agent, once a seed, and evaluate its greedy policy at evenly spaced points and at the end.
 
     seeds: how many, or which. steps: for the paper's problems, by default the paper's. points: by default
     1,000, at most one a step. evaluation: "exact", "sampled" as in the paper, or "none". The same seed gives
-    the same result, whatever the threads, the other seeds and the points.
+    the same result, whatever the threads, the other seeds, the points and the device: "cpu", "cuda" for a GPU, or
+    "auto" for a GPU if there is one.
     """
     chosen = as_seeds(seeds)
     job = Job(problem, agent, steps, points, evaluation)
+    if chosen_device(device) == "cuda":
+        return _on_gpu(job, chosen, progress)
     workers = min(len(chosen), job.workers(threads))
     started = time.perf_counter()
     finished = _in_parallel(job, chosen, workers, progress)
@@ -212,6 +219,24 @@ def _in_parallel(job: Job, seeds: list[int], workers: int, progress: Progress | 
             pool.shutdown(cancel_futures=True)
             raise
     return [future.result() for future in futures]
+
+
+def _on_gpu(job: Job, seeds: list[int], progress: Progress | None) -> Curves:
+    """All seeds on a GPU, at once or in waves."""
+    done = dict.fromkeys(seeds, 0)
+    unknown = np.full(len(seeds), np.nan)
+
+    def tell(parts: list[Work], steps: list[np.ndarray]) -> None:
+        for part, found in zip(parts, steps, strict=True):
+            done.update(zip(part.seeds, found[:, 0].tolist(), strict=True))
+        if progress is not None:
+            progress(Status(np.array(list(done.values())), job.steps, unknown, np.zeros(len(seeds), np.int64)))
+
+    started = time.perf_counter()
+    finished: dict[int, Finished] = {}
+    for part, results in train_on_gpu([Work(job, tuple(seeds))], watcher=tell):
+        finished.update(zip(part.seeds, results, strict=True))
+    return job.collect(seeds, [finished[seed] for seed in seeds], time.perf_counter() - started)
 
 
 def _status(job: Job, records: list[Record], done: Integers) -> Status:

@@ -18,6 +18,14 @@ from monmdp.plain.paper import confidence_bonus
 twins = pytest.mark.parametrize("how", TWINS)
 
 
+def bounds_of(counts, scale) -> np.ndarray:
+    """Upper confidence bounds of actions whose values are zero."""
+    bounds, total = np.zeros(len(counts)), scale * sum(counts)
+    log_total = math.log(total) if total > 0 else -math.inf
+    confidence_bounds(np.zeros(len(counts)), np.array(counts), scale, log_total, bounds)
+    return bounds
+
+
 def two_actions() -> monmdp.MonMDP:
     return monmdp.make(Rule(states=("a",), actions=("x", "y"), rule=lambda *_: [Step("a", terminated=True)]))
 
@@ -70,9 +78,7 @@ def test_ucb_weighs_values_against_counts(how, value, choice):
     ],
 )
 def test_confidence_bonuses(counts, expected):
-    bounds = np.zeros(2)
-    confidence_bounds(np.zeros(2), np.array(counts), 1.0, bounds)
-    assert bounds == pytest.approx(expected, rel=1e-5)
+    assert bounds_of(counts, 1.0) == pytest.approx(expected, rel=1e-5)
     assert confidence_bonus(list(counts)) == pytest.approx(expected, rel=1e-5)
 
 
@@ -87,10 +93,8 @@ def test_confidence_bounds_are_the_formula(counts, scale):
     with np.errstate(all="ignore"):
         expected = np.sqrt(2 * np.log(n.sum()) / n)
     expected = np.where((n == 0) | np.isnan(expected), np.inf, expected)
-    bounds = np.zeros(len(n))
-    confidence_bounds(np.zeros(len(n)), np.array(counts), scale, bounds)
     if abs(n.sum() - 1) > 1e-9:
-        assert bounds == pytest.approx(expected, rel=1e-9)
+        assert bounds_of(counts, scale) == pytest.approx(expected, rel=1e-9)
 
 
 @twins

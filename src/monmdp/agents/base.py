@@ -7,13 +7,15 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from monmdp import check
 from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.random import stream, uniform
+from monmdp.engine.random import stream
+from monmdp.engine.random_kernels import uniform
 from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
 from monmdp.model import Floats, Integers
@@ -73,6 +75,10 @@ class Agent:
         """The arrays an agent starts with."""
         raise MonMDPError(f"{type(self).__name__} does not declare its memory.")
 
+    def seeded(self, world: World, seed: int) -> dict[str, Any] | None:
+        """The fields of its memory that differ between seeds, by name; None where only a whole memory tells."""
+        return None
+
     def memory_bytes(self, world: World, steps: int = 0) -> int:
         """About how much memory one run of so many steps needs: its tables, and two schedules."""
         return 16 * world.n_states * world.n_actions + 16 * steps
@@ -104,7 +110,11 @@ AGENTS: Registry[Agent] = Registry("agent")
 
 
 def schedule(given: Any, steps: int, what: str) -> Floats:
-    """A schedule as one number a step, [steps]: linear from t = 0 to t = steps - 1."""
+    """A schedule as one number a step, [steps], that nobody may change: linear from t = 0 to t = steps - 1."""
+    return read_only(_schedule(given, steps, what))
+
+
+def _schedule(given: Any, steps: int, what: str) -> Floats:
     values = schedule_values(given, what)
     if values.ndim == 0:
         return np.full(steps, values)
@@ -114,6 +124,26 @@ def schedule(given: Any, steps: int, what: str) -> Floats:
         raise MonMDPError(f"{what} must be a number, (first, last), or {steps} numbers, one a step.")
     line: Floats = values[0] + (values[1] - values[0]) * (np.arange(steps) / max(steps - 1, 1))
     return line
+
+
+def read_only(values: np.ndarray) -> np.ndarray:
+    """A view that cannot be written, so that all seeds of a cell may share it."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@lru_cache(maxsize=64)
+def logarithms(upto: int) -> Floats:
+    """log 0, log 1, … log `upto`, by the C library: every backend reads the same numbers."""
+    return read_only(np.array([-math.inf, *map(math.log, range(1, upto + 1))]))
+
+
+@kernel
+def fill_guesses(key, guesses):
+    """R̂ before anything was seen: uniform in [-0.1, 0.1], by the stream of this key."""
+    for pair in range(len(guesses)):
+        guesses[pair] = 0.2 * uniform(key, pair) - 0.1
 
 
 def schedule_values(given: Any, what: str) -> Floats:
@@ -142,17 +172,24 @@ class QLearner(Agent):
     epsilon: Schedule = (1.0, 0.0)
     initial_q: float | None = None
 
+    def guesses(self, world: World, seed: int) -> Floats:
+        """The reward model before anything was seen, [environment pairs]."""
+        guesses = np.zeros(world.n_env_pairs)
+        fill_guesses(np.uint64(stream(seed, "reward model")), guesses)
+        return guesses
+
+    def seeded(self, world: World, seed: int) -> dict[str, Any] | None:
+        return {"reward_model": self.guesses(world, seed)}
+
     def common(self, world: World, steps: int, seed: int) -> QMemory:
         """The memory that all Q-learners share."""
         if self.alpha is None or self.initial_q is None:
             raise MonMDPError(f"{type(self).__name__} needs alpha and initial_q before it can start.")
-        key = stream(seed, "reward model")
-        guesses = [0.2 * uniform(key, pair) - 0.1 for pair in range(world.n_env_pairs)]
         initial = check.finite(self.initial_q, "The initial Q-value")
         return QMemory(
             q=np.full((world.n_states, world.n_actions), initial),
             visits=np.zeros(world.n_states * world.n_actions, np.int64),
-            reward_model=np.array(guesses),
+            reward_model=self.guesses(world, seed),
             reward_counts=np.zeros(world.n_env_pairs, np.int64),
             alpha=schedule(self.alpha, steps, "The learning rate"),
             epsilon=schedule(self.epsilon, steps, "The chance of a random action"),
@@ -190,6 +227,24 @@ def learn_reward(memory, env_pair, proxy_reward):
         else:
             memory.reward_model[env_pair] += error / memory.reward_counts[env_pair]
     return memory.reward_model[env_pair]
+
+
+@kernel
+def largest(values):
+    """The most of some values."""
+    most = values[0]
+    for value in values[1:]:
+        most = max(most, value)
+    return most
+
+
+@kernel
+def smallest(values):
+    """The least of some values."""
+    least = values[0]
+    for value in values[1:]:
+        least = min(least, value)
+    return least
 
 
 @kernel

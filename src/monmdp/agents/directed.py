@@ -18,7 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, update_q_learner
+from monmdp.agents.base import (
+    AGENTS,
+    QLearner,
+    Schedule,
+    extended_memory,
+    logarithms,
+    read_only,
+    schedule,
+    update_q_learner,
+)
 from monmdp.agents.greedy import wanders
 from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
@@ -34,8 +43,8 @@ SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
 #: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal. Goals are
-#: all pairs in which the agent can act; goal [2] is the current one and the least count. scratch [goals] and
-#: choices [A] are scratch space.
+#: all pairs in which the agent can act; goal [2] is the current one and the least count; logs are those of whole
+#: numbers. scratch [goals] and choices [A] are scratch space.
 DirectedMemory: Any = extended_memory(
     __name__,
     "DirectedMemory",
@@ -47,6 +56,7 @@ DirectedMemory: Any = extended_memory(
     balanced_wandering=bool,
     random_goal_policy=bool,
     beta_bar=float,
+    logs=Floats,
     n_goals=int,
     goal=Integers,
     scratch=Singles,
@@ -77,7 +87,7 @@ def find_goal(visits, n_goals, goal):
 def beta_directed(memory, step):
     """β = log(t + 2) / N(goal), infinite while the goal was never visited."""
     count = memory.visits[find_goal(memory.visits, memory.n_goals, memory.goal)]
-    return math.log(step + 2.0) / count if count > 0 else math.inf
+    return memory.logs[step + 2] / count if count > 0 else math.inf
 
 
 @inlined
@@ -207,12 +217,13 @@ class Directed(QLearner):
             *common,
             successor_values=np.ones((pairs, pairs), np.float32),
             successor_best=np.ones((n if pairs else 0, pairs), np.float32),
-            successor_alpha=schedule(own_alpha, steps, "The successor learning rate").astype(np.float32),
+            successor_alpha=read_only(schedule(own_alpha, steps, "The successor learning rate").astype(np.float32)),
             successor_discount=np.float32(discount),
             occupancy=self.successor_target == "occupancy",
             balanced_wandering=self.balanced_wandering,
             random_goal_policy=self.random_goal_policy,
             beta_bar=float(self.beta_bar),
+            logs=logarithms(steps + 2),
             n_goals=goals,
             goal=np.zeros(2, np.int64),
             scratch=np.zeros(pairs, np.float32),

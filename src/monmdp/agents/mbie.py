@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward
+from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward, smallest
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
 from monmdp.agents.transitions import Transitions, new_transitions, note_transition
 from monmdp.engine.compile import inlined, kernel
@@ -225,7 +225,7 @@ def lay_out(memory, observing):
 @kernel
 def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_states, discount, sweeps):
     """Synchronous value iteration on the tried pairs of q [S, A]; stops early once a sweep changes nothing."""
-    flat = q.ravel()
+    n_actions = q.shape[1]
     for _ in range(sweeps):
         for state in range(len(values)):
             values[state] = largest_value(q, state)
@@ -235,8 +235,9 @@ def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_state
             for row in range(bounds[i], bounds[i + 1]):
                 total += weights[row] * values[next_states[row]]
             value = rewards[i] + discount * total / tries[i]
-            changed |= value != flat[tried[i]]
-            flat[tried[i]] = value
+            state, action = tried[i] // n_actions, tried[i] % n_actions
+            changed |= value != q[state, action]
+            q[state, action] = value
         if not changed:
             break
 
@@ -256,7 +257,7 @@ def begin_mbie(memory, state, step):
     """Choose the mode of the episode, and plan."""
     episode, observed = memory.episodes[0], memory.episodes[1]
     observing = math.log(episode + FIRST_EPISODE) / math.log(memory.observe_base) > observed
-    if memory.observe_while_unseen and np.min(memory.reward_counts) > 0:
+    if memory.observe_while_unseen and smallest(memory.reward_counts) > 0:
         observing = False
     memory.episodes[0] += 1
     memory.episodes[1] += observing

@@ -7,13 +7,14 @@ a = argmax_a Q(s,a) + √(2 log Σ_b n(s,b) / n(s,a)) with n = (1 − γ) C
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, smallest, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.agents.ucb import confidence_bounds
 from monmdp.engine.compile import inlined
@@ -38,8 +39,11 @@ def act_qcounts(memory, state, step, key):
     """A random action with probability ε, else the largest upper confidence bound on count values."""
     if wanders(memory, step, key):
         return int(uniform(key, 2 * step + 1) * memory.q.shape[1]), True
-    scale = 1.0 - memory.count_discount
-    confidence_bounds(memory.q[state], memory.count_values[state], scale, memory.bounds)
+    scale, total = 1.0 - memory.count_discount, 0.0
+    for action in range(memory.q.shape[1]):
+        total += scale * memory.count_values[state, action]
+    log_total = math.log(total) if total > 0.0 else -np.inf
+    confidence_bounds(memory.q[state], memory.count_values[state], scale, log_total, memory.bounds)
     return choose_best(memory.bounds, key, 2 * step + 1), False
 
 
@@ -51,7 +55,7 @@ def update_qcounts(memory, state, action, env_pair, next_state, terminated, prox
     if terminated:
         target = count / (1.0 - memory.count_discount)
     else:
-        target = count + memory.count_discount * np.min(memory.count_values[next_state])
+        target = count + memory.count_discount * smallest(memory.count_values[next_state])
     memory.count_values[state, action] += memory.count_alpha[step] * (target - memory.count_values[state, action])
 
 

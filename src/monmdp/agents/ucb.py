@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import AGENTS, QLearner, extended_memory, update_q_learner
+from monmdp.agents.base import AGENTS, QLearner, extended_memory, logarithms, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
@@ -20,21 +20,19 @@ from monmdp.engine.random_kernels import uniform
 from monmdp.engine.world import World
 from monmdp.model import Floats
 
-#: QMemory with space for the bounds of a state's actions, [A].
+#: QMemory with log n for all counts n that can occur, and space for the bounds of a state's actions, [A].
 UCBMemory: Any = extended_memory(
     __name__,
     "UCBMemory",
+    logs=Floats,
     bounds=Floats,
 )
 
 
 @kernel
-def confidence_bounds(values, counts, scale, bounds):
+def confidence_bounds(values, counts, scale, log_total, bounds):
     """Upper confidence bounds [A] from values [A] and counts [A] · scale; undefined ones are infinite."""
-    total = 0.0
-    for action in range(len(counts)):
-        total += scale * counts[action]
-    top = 2.0 * math.log(total) if total > 0.0 else -1.0
+    top = 2.0 * log_total
     for action in range(len(counts)):
         count = scale * counts[action]
         bounds[action] = values[action] + math.sqrt(top / count) if top >= 0.0 and count > 0.0 else np.inf
@@ -47,7 +45,10 @@ def act_ucb(memory, state, step, key):
     if wanders(memory, step, key):
         return int(uniform(key, 2 * step + 1) * n_actions), True
     counts = memory.visits[state * n_actions : (state + 1) * n_actions]
-    confidence_bounds(memory.q[state], counts, 1.0, memory.bounds)
+    total = 0
+    for action in range(n_actions):
+        total += counts[action]
+    confidence_bounds(memory.q[state], counts, 1.0, memory.logs[total], memory.bounds)
     return choose_best(memory.bounds, key, 2 * step + 1), False
 
 
@@ -60,4 +61,4 @@ class UCB(QLearner):
     update = update_q_learner
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
-        return UCBMemory(*self.common(world, steps, seed), np.zeros(world.n_actions))
+        return UCBMemory(*self.common(world, steps, seed), logarithms(steps + 2), np.zeros(world.n_actions))

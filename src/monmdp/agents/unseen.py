@@ -24,8 +24,8 @@ import numpy as np
 from monmdp.agents.base import (
     AGENTS,
     QLearner,
-    QMemory,
     extended_memory,
+    largest,
     largest_value,
     learn_q,
     learn_reward,
@@ -75,10 +75,8 @@ class RewardModel(QLearner):
 class Modelless(QLearner):
     """Without a reward model; the table of that name only keeps the mean of what was shown, NaN for nothing."""
 
-    def common(self, world: World, steps: int, seed: int) -> QMemory:
-        memory = super().common(world, steps, seed)
-        memory.reward_model[:] = np.nan
-        return memory
+    def guesses(self, world: World, seed: int) -> Floats:
+        return np.full(world.n_env_pairs, np.nan)
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return self.common(world, steps, seed)
@@ -136,7 +134,7 @@ def joint_preferences(env_values, monitor_values, choices):
 def sequential_value(env_values, monitor_values):
     """The largest QM among environment actions that are greedy on QE."""
     width = len(monitor_values) // len(env_values)
-    best_env, best = np.max(env_values), -np.inf
+    best_env, best = largest(env_values), -np.inf
     for action in range(len(monitor_values)):
         if env_values[action // width] == best_env:
             best = max(best, monitor_values[action])
@@ -151,7 +149,7 @@ def sequential_preferences(env_values, monitor_values, choices):
     actions that tie all stay in, each with its own best monitor actions.
     """
     width = len(monitor_values) // len(env_values)
-    best_env = np.max(env_values)
+    best_env = largest(env_values)
     value = best_env + sequential_value(env_values, monitor_values)
     for action in range(len(monitor_values)):
         first = action // width * width

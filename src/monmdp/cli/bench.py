@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_text
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.console import Console
 from rich.progress import Progress
@@ -16,6 +16,7 @@ from monmdp.errors import MonMDPError
 if TYPE_CHECKING:
     from monmdp.experiments.benchmark import Paper, Row
 
+PAPER_SEEDS = 100
 HEADER = ("problem", "agent", "pairs", "ns a step", "µs an evaluation", "plain µs a step", "ratio")
 
 
@@ -24,7 +25,9 @@ class Bench:
     """Measure time a step and an exact evaluation, the ratio to the plain twin, and the whole paper."""
 
     quick: bool = False
-    """Leave out the projection for the paper's 28,800 runs, which takes most of the time."""
+    """Leave out the projection for the paper's 28,800 runs, which takes most of the time; on a GPU, 5 seeds of 100."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """What to measure: the CPU against the plain twins, or the paper on a GPU against the floors of the GPU."""
     json: bool = False
     """Print one JSON object instead of a table."""
     save: Path | None = None
@@ -36,6 +39,9 @@ class Bench:
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
+        if self.device == "cuda":
+            self._run_on_gpu(console)
+            return
         with Progress(console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("measuring agents", total=len(SHOWN) * len(PLAIN_AGENTS))
             measured = []
@@ -64,6 +70,20 @@ class Bench:
             marks = ["| " + " | ".join(line) + " |" for line in lines]
             text = [f"`monmdp bench` on {machine()}:", "", *marks, "", *(f"- {sentence}" for sentence in words)]
             self.save.write_text("\n".join(text) + "\n")
+
+    def _run_on_gpu(self, console: Console) -> None:
+        from monmdp.experiments.gpu_benchmark import measure_gpu, sentences
+
+        with console.status("Measuring (kernels are compiled first) …"):
+            measured = measure_gpu(seeds=5 if self.quick else PAPER_SEEDS)
+        if self.json:
+            print(json_text.dumps({**asdict(measured), "seconds": measured.seconds}))
+            return
+        for sentence in sentences(measured):
+            console.print(sentence, soft_wrap=True)
+        if self.save is not None:
+            lines = [f"`monmdp bench --device cuda` on {measured.device}:", ""]
+            self.save.write_text("\n".join([*lines, *(f"- {sentence}" for sentence in sentences(measured))]) + "\n")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

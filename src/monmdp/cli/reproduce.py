@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -58,6 +58,8 @@ class Reproduce:
     """Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT."""
     threads: int | None = None
     """Runs side by side; by default one a core."""
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Where to train: on the CPU, on a GPU, or on a GPU if there is one; the numbers are the same."""
     dry_run: bool = False
     """Only say what would be done: runs, steps, memory and time."""
 
@@ -82,7 +84,13 @@ class Reproduce:
         watch = _Display(console)
         try:
             report = run_sweep(
-                sweeps, self.out, shard=shard, threads=self.threads, watcher=watch.update, cluster=cluster
+                sweeps,
+                self.out,
+                shard=shard,
+                threads=self.threads,
+                watcher=watch.update,
+                cluster=cluster,
+                device=self.device,
             )
         except KeyboardInterrupt:
             watch.close()

@@ -50,6 +50,8 @@ class Train:
     """How much the next step's reward counts."""
     threads: int | None = None
     """Seeds trained side by side; by default as many as there are cores and memory allows."""
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Where to train: on the CPU, on a GPU, or on a GPU if there is one; the numbers are the same."""
     json: bool = False
     """Print one JSON object instead of a table."""
     plot: Path | None = None
@@ -82,6 +84,7 @@ class Train:
                 points=self.points,
                 evaluation=self.evaluation,
                 threads=self.threads,
+                device=self.device,
                 progress=None if live is None else lambda status: live.update(_groups(status)),
             )
         if self.save is not None:
@@ -107,7 +110,8 @@ def _groups(status: Status) -> Table:
     for group in np.array_split(np.arange(len(status.done)), min(GROUPS, len(status.done))):
         name = str(group[0]) if len(group) == 1 else f"{group[0]}–{group[-1]}"
         begun = group[status.done[group] > 0]
-        returns = f"{np.nanmean(status.returns[begun]):.4f}" if len(begun) else "–"
+        known = status.returns[begun][~np.isnan(status.returns[begun])]
+        returns = f"{known.mean():.4f}" if len(known) else "–"
         observed = f"{status.observed[begun].mean():,.0f}" if len(begun) else "–"
         share = float(status.done[group].sum()) / (status.steps * len(group))
         table.add_row(name, ProgressBar(total=1.0, completed=share, width=30), returns, observed)

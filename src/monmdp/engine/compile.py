@@ -20,7 +20,7 @@ def cache_folder() -> Path:
     """
     package = Path(__file__).parent.parent
     sha = hashlib.sha256(numba.__version__.encode())
-    for room in ("engine", "agents"):
+    for room in ("engine", "engine/cuda", "agents"):
         for source in sorted((package / room).glob("*.py")):
             sha.update(source.read_bytes())
     base = os.environ.get("MONMDP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

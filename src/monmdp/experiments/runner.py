@@ -13,6 +13,9 @@ import numpy as np
 
 from monmdp import check
 from monmdp.curves import Curves
+from monmdp.engine.cuda.backend import chosen as chosen_device
+from monmdp.engine.cuda.backend import train_on_gpu
+from monmdp.engine.cuda.schedule import Work
 from monmdp.engine.loop import new_record
 from monmdp.engine.memory import SHARE, available_bytes, readable
 from monmdp.errors import MonMDPError
@@ -131,18 +134,25 @@ def run_sweep(
     watcher: Watcher | None = None,
     cluster: Any = None,
     train: Trainer = run_batch,
+    device: str = "cpu",
 ) -> Report:
     """Run what is left of some sweeps into a folder, here or on a cluster.
 
-    An interrupt stops within a second; finished seeds are saved. train: how a batch is trained here.
+    An interrupt stops within a second; finished seeds are saved. train: how a batch is trained here. device: "cpu",
+    "cuda", or "auto" for a GPU if there is one; a GPU takes all batches together.
     """
+    on_gpu = chosen_device(device) == "cuda"
+    if on_gpu and cluster is not None:
+        raise MonMDPError("A sweep runs on a GPU here or on a cluster's cores, not both.")
     wishes = wanted(sweeps)  # before anything is written: a sweep that cannot be resolved leaves no trace
     store = Store(folder, create=True)
     report = Report(store.folder, wishes)
     left = _left(report, find_done(store, report, set_aside=True), shard)
     started = time.perf_counter()
     try:
-        if left and cluster is None:
+        if left and on_gpu:
+            _run_on_gpu(store, report, left, watcher)
+        elif left and cluster is None:
             _run_here(store, report, left, threads, watcher, train)
         elif left:
             cluster.run(store, report, left, watcher)
@@ -161,6 +171,31 @@ def keep(store: Store, report: Report, outcome: Outcome) -> None:
     if outcome.curves is not None:
         store.save(outcome.batch, outcome.curves)
         report.done += len(outcome.batch.seeds)
+
+
+def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watcher | None) -> None:
+    """All batches that fit into the GPU's memory at once; each is saved whole as soon as all its seeds are there."""
+    work = [Work(batch.cell.job, batch.seeds, number) for number, batch in enumerate(left)]
+    found: dict[int, dict[int, Finished]] = {}
+    started = time.perf_counter()
+    before = 0
+
+    def tell(parts: list[Work], steps: list[np.ndarray]) -> None:
+        if watcher is not None:
+            watcher(report, before + sum(int(done[:, 0].sum()) for done in steps))
+
+    for part, results in train_on_gpu(work, watcher=tell):
+        batch = left[part.number]
+        here = found.setdefault(part.number, {})
+        here.update(zip(part.seeds, results, strict=True))
+        before += part.job.steps * len(part.seeds)
+        if len(here) == len(batch.seeds):
+            finished = [here[seed] for seed in batch.seeds]
+            curves = batch.cell.job.collect(list(batch.seeds), finished, time.perf_counter() - started)
+            keep(store, report, Outcome(batch, curves, []))
+            del found[part.number]
+            if watcher is not None:
+                watcher(report, before)
 
 
 def _run_here(

@@ -1,0 +1,121 @@
+"""Named tuples of arrays as rows of numbers: a device rebuilds the tuple from addresses, lengths and values.
+
+A leaf of the tuple takes these words of 8 bytes: an array its address and lengths, a number itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+
+#: Arrays have at most so many dimensions.
+DIMENSIONS = 2
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array or number of a nested named tuple: where it stands, and its first word in the row."""
+
+    path: tuple[str, ...]
+    word: int
+    dtype: np.dtype[Any]
+    ndim: int
+
+    @property
+    def is_array(self) -> bool:
+        return self.ndim > 0
+
+    @property
+    def words(self) -> int:
+        return 1 + self.ndim
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of a nested named tuple: its class, its fields (leaves or tuples again), and its leaves in order."""
+
+    kind: type
+    fields: tuple[tuple[str, Any], ...]
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        found: list[Leaf] = []
+        for _, field in self.fields:
+            found += [field] if isinstance(field, Leaf) else field.leaves
+        return found
+
+    @property
+    def words(self) -> int:
+        return sum(leaf.words for leaf in self.leaves)
+
+
+def schema_of(given: Any, path: tuple[str, ...] = (), word: int = 0) -> Schema:
+    """The schema of a named tuple; what is neither array, number nor such a tuple is named in an error."""
+    fields: list[tuple[str, Any]] = []
+    for name, value in zip(given._fields, given, strict=True):
+        here = (*path, name)
+        field: Any
+        if hasattr(value, "_fields"):
+            field = schema_of(value, here, word)
+        elif isinstance(value, np.ndarray) and 1 <= value.ndim <= DIMENSIONS and value.dtype.kind in "biuf":
+            field = Leaf(here, word, value.dtype, value.ndim)
+        elif isinstance(value, (bool, int, float, np.generic)) and np.asarray(value).dtype.kind in "biuf":
+            field = Leaf(here, word, np.asarray(value).dtype, 0)
+        else:
+            raise MonMDPError(
+                f"The memory's field {'.'.join(here)!r} cannot go to a GPU: it must be a number, an array of one or "
+                f"two dimensions, or a named tuple of those, not {type(value).__name__}."
+            )
+        fields.append((name, field))
+        word += field.words
+    return Schema(type(given), tuple(fields))
+
+
+def leaf_values(given: Any) -> Iterator[Any]:
+    """The values of a nested named tuple, in the order of its schema's leaves."""
+    for value in given:
+        if hasattr(value, "_fields"):
+            yield from leaf_values(value)
+        else:
+            yield value
+
+
+def number_word(leaf: Leaf, value: Any) -> int:
+    """A number as the word that stands for it; floats by their bits."""
+    if leaf.dtype.kind == "f":
+        return int(np.float64(value).view(np.int64))
+    return int(np.asarray(value).astype(np.int64 if leaf.dtype.kind != "u" else np.uint64).view(np.int64))
+
+
+def rebuilding(schema: Schema, name: str = "rebuild") -> tuple[str, dict[str, Any]]:
+    """Source of a device function (words, floats, near) → the tuple, and the names it needs.
+
+    words and floats are the same row, as integers and as floats. near is the address of the block's own memory: an
+    array's address below zero, -1 - offset, lies there.
+    """
+    names: dict[str, Any] = {"np": np}
+    return f"def {name}(words, floats, near):\n    return {_expression(schema, names)}\n", names
+
+
+def _expression(field: Any, names: dict[str, Any]) -> str:
+    if isinstance(field, Schema):
+        label = f"kind_{len(names)}"
+        names[label] = field.kind
+        return f"{label}({', '.join(_expression(part, names) for _, part in field.fields)})"
+    word = field.word
+    if field.ndim == 0:
+        if field.dtype.kind == "f":
+            return f"np.{field.dtype.name}(floats[{word}])"
+        return f"words[{word}] != 0" if field.dtype.kind == "b" else f"np.{field.dtype.name}(words[{word}])"
+    dtype = "np.bool_" if field.dtype.kind == "b" else f"np.{field.dtype.name}"
+    lengths = ", ".join(f"words[{word + 1 + axis}]" for axis in range(field.ndim))
+    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(located(words[{word}], near), {lengths}, {dtype})"

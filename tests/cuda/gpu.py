@@ -1,0 +1,26 @@
+"""Which tests can run here: those that compile need numba-cuda, those that train need a GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from monmdp import MonMDPError
+from monmdp.engine.cuda.backend import device
+
+
+def _missing() -> str:
+    try:
+        device()
+    except MonMDPError as error:
+        return str(error)
+    return ""
+
+
+MISSING = _missing()
+needs_gpu = pytest.mark.skipif(bool(MISSING), reason=f"needs a GPU: {MISSING}")
+needs_compiler = pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("nvidia") is None,
+    reason="needs numba-cuda and NVVM to compile for a GPU: pip install 'monmdp[cuda]'",
+)

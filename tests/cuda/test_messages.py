@@ -1,0 +1,125 @@
+"""Without a GPU: the CPU, or one sentence; and nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import monmdp
+from monmdp.cli import main
+from monmdp.engine.cuda import backend, driver
+from monmdp.experiments.runner import run_sweep
+from monmdp.experiments.sweep import Sweep
+
+SMALL = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive"], seeds=2, steps=50, points=5)
+
+
+@pytest.fixture(params=["no extra", "no driver", "no GPU"])
+def nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A machine that lacks something, and what its sentence says."""
+
+    class Result(int):
+        name = "CUDA_ERROR"
+
+    class Driver:
+        @staticmethod
+        def cuInit(flags: int) -> tuple[Result]:  # noqa: N802
+            if request.param == "no driver":
+                raise RuntimeError("libcuda.so.1 was not found")
+            return (Result(0),)
+
+        @staticmethod
+        def cuDeviceGetCount() -> tuple[Result, int]:  # noqa: N802
+            return Result(0), 0
+
+    def bindings() -> Any:
+        if request.param == "no extra":
+            raise driver.MissingGPUError("The extra for GPUs is not installed; " + driver.INSTALL)
+        return Driver
+
+    monkeypatch.setattr(driver, "bindings", bindings)
+    backend.device.cache_clear()
+    return {"no extra": "pip install", "no driver": "No CUDA driver", "no GPU": "no CUDA GPU"}[request.param]
+
+
+@pytest.fixture(autouse=True)
+def _ask_again_after() -> Any:
+    yield
+    backend.device.cache_clear()
+
+
+def test_cuda_says_what_is_missing(nothing: str) -> None:
+    with pytest.raises(monmdp.MonMDPError, match=nothing) as told:
+        monmdp.train(monmdp.make("Loop", "Ask"), "Naive", 1, steps=20, points=2, device="cuda")
+    assert str(told.value).count("\n") == 0
+
+
+def test_auto_takes_the_cpu(nothing: str) -> None:
+    problem = monmdp.make("Loop", "Ask")
+    auto = monmdp.train(problem, "Naive", 2, steps=60, points=3, device="auto")
+    assert np.array_equal(auto.q, monmdp.train(problem, "Naive", 2, steps=60, points=3).q, equal_nan=True)
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(monmdp.MonMDPError, match="one of cpu, cuda, auto, not 'tpu'"):
+        monmdp.train(monmdp.make("Loop", "Ask"), "Naive", 1, steps=20, points=2, device="tpu")
+
+
+def test_a_sweep_leaves_no_trace(nothing: str, tmp_path: Path) -> None:
+    with pytest.raises(monmdp.MonMDPError, match=nothing):
+        run_sweep(SMALL, tmp_path / "results", device="cuda")
+    assert not (tmp_path / "results").exists()
+
+
+def test_on_the_command_line(nothing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["train", "Loop", "Ask", "--seeds", "1", "--steps", "20", "--device", "cuda"],
+        ["reproduce", "--envs", "Loop", "--monitors", "Ask", "--out", str(tmp_path / "r"), "--device", "cuda"],
+        ["bench", "--device", "cuda"],
+    ):
+        assert main(words) == 2
+        said = capsys.readouterr().err
+        assert nothing in said
+        assert said.count("\n") == 1
+
+
+def test_memory_that_runs_out_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def runs_out(*given: Any, **options: Any) -> Any:
+        raise monmdp.MonMDPError("The GPU is out of memory.")
+        yield
+
+    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", runs_out)
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    with pytest.raises(monmdp.MonMDPError, match="out of memory"):
+        run_sweep(SMALL, tmp_path, device="cuda")
+    assert list(tmp_path.rglob("*.parquet")) == []
+    report = run_sweep(SMALL, tmp_path, device="cpu") if monkeypatch.undo() is None else None
+    assert report is not None
+    assert report.done == 2
+
+
+def test_a_gpu_and_a_cluster_do_not_go_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    with pytest.raises(monmdp.MonMDPError, match="not both"):
+        run_sweep(SMALL, tmp_path / "r", device="cuda", cluster=object())
+
+
+def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from monmdp.engine.cuda.schedule import Work
+    from monmdp.engine.loop import new_record
+
+    def in_pieces(work: list[Work], **options: Any) -> Any:
+        for part in work:
+            for seed in part.seeds:
+                record = new_record(len(part.job.point_steps))
+                yield Work(part.job, (seed,), part.number), [part.job.run(seed, record, np.zeros(2, np.int64))]
+
+    run_sweep(SMALL, tmp_path / "cpu")
+    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", in_pieces)
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    assert run_sweep(SMALL, tmp_path / "gpu", device="cuda").done == 2
+    one, other = (sorted(path.name for path in (tmp_path / name).rglob("*.parquet")) for name in ("cpu", "gpu"))
+    assert one == other
