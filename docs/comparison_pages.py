@@ -1,4 +1,4 @@
-"""Write docs/comparison.md from three runs: `python docs/comparison_pages.py tenth followup unsolvable` (folders)."""
+"""Write docs/comparison.md: `python docs/comparison_pages.py runs`, with results in runs/tenth and its like."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ KNOWING = {agent: f"{agent}(known_monitor=True)" for agent in (DIRECTED, MBIE)}
 AGENTS = (DIRECTED, MBIE, *KNOWING.values())
 HEAD = """# DirectedModel against the published agents
 
-Made from three runs, each of which one command repeats:
-
-```
-monmdp reproduce --preset tenth --out tenth
-monmdp reproduce --preset followup --out followup
-monmdp reproduce --preset unsolvable --out unsolvable
-python docs/comparison_pages.py tenth followup unsolvable
-```
-
 A seed is solved when its greedy policy earns no more than 1e-6 less than the optimal return or, where some rewards can
 never be seen, the minimax return. Steps until solved are those after which it stays solved to the end, in the median
-seed, as fine as the recording points are ({followup} steps apart in the second table, {unsolvable} in the third);
-"never" stands where fewer than half of the seeds get there. K: the monitor is known.
+seed, as fine as the recording points are; "never" stands where fewer than half of the seeds get there. K: the monitor
+is known.
 """
+#: Preset → its heading; each table is made from a folder of that name.
+TITLES = {
+    "tenth": "One tenth of the paper's training steps",
+    "followup": "The paper's 48 problems, 20,000 steps",
+    "unsolvable": "Rewards that can never be seen",
+}
 
 
-def main(tenth: str, followup: str, unsolvable: str) -> None:
-    """All three tables."""
-    follow, never = Results(followup), Results(unsolvable)
-    spacing = [int(next(iter(found.cells.values())).steps[1]) for found in (follow, never)]
-    parts = [HEAD.format(followup=spacing[0], unsolvable=spacing[1]), tenth_table(Results(tenth))]
-    parts += [versus(follow, "The paper's 48 problems, 20,000 steps"), versus(never, "Rewards that can never be seen")]
+def main(folder: str) -> None:
+    """One table for each preset whose results are in the folder."""
+    parts = [HEAD]
+    for preset, title in TITLES.items():
+        if (Path(folder) / preset).is_dir():
+            results = Results(Path(folder) / preset)
+            commands = f"monmdp reproduce --preset {preset} --out runs/{preset}\npython docs/comparison_pages.py runs"
+            made = tenth(results) if preset == "tenth" else versus(results)
+            parts += [f"## {title}\n", f"```\n{commands}\n```\n", made]
     (Path(__file__).parent / "comparison.md").write_text("\n".join(parts))
 
 
@@ -47,7 +47,7 @@ def until_solved(cell: CellResults) -> np.ndarray:
     return steps_until_solved(cell.steps, cell.curve("return"), cell.target_return)
 
 
-def tenth_table(results: Results) -> str:
+def tenth(results: Results) -> str:
     """Solved seeds at a tenth of the paper's steps, and the part of them that was needed."""
     lines, needed, perfect, runs, solved = [], [], 0, 0, 0
     for cell in results.of_agent(DIRECTED):
@@ -77,16 +77,16 @@ def tenth_table(results: Results) -> str:
         "until solved, median",
         "last seed (of the paper's)",
     ]
-    return section("One tenth of the paper's training steps", told, head, lines)
+    return section(told, head, lines)
 
 
-def section(title: str, told: str, head: list[str], lines: list[str]) -> str:
-    """A heading, a paragraph and a table."""
+def section(told: str, head: list[str], lines: list[str]) -> str:
+    """A paragraph and a table."""
     rule = "|---" + "|---:" * (len(head) - 1) + "|"
-    return "\n".join([f"## {title}\n", fill(told, 120), "", f"| {' | '.join(head)} |", rule, *lines, ""])
+    return "\n".join([fill(told, 120), "", f"| {' | '.join(head)} |", rule, *lines, ""])
 
 
-def versus(results: Results, title: str) -> str:
+def versus(results: Results) -> str:
     """Solved seeds and steps until solved of all four, problem by problem, and how often DirectedModel is ahead."""
     lines, ahead, known_ahead, gain, no_worse = [], 0, 0, 0, 0
     for environment, monitor in results.problems:
@@ -108,8 +108,8 @@ def versus(results: Results, title: str) -> str:
         f"and with known monitor. It needs fewer steps (median seed) in {ahead} of {count} problems, and with a known "
         f"monitor in {known_ahead}. Knowing the monitor saves DirectedModel steps in {gain} of {count}."
     )
-    return section(title, told, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], lines)
+    return section(told, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], lines)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])
