@@ -14,6 +14,7 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import Agent
 from monmdp.environments import Environment
+from monmdp.errors import MonMDPError
 from monmdp.experiments.protocol import variant_steps
 from monmdp.join import make
 from monmdp.model import MonMDP
@@ -48,9 +49,12 @@ class Cell:
     @cached_property
     def job(self) -> Job:
         """The cell ready to run."""
-        steps = self.steps
-        if steps is None:
-            steps = max(1, round(variant_steps(self.problem) * check.at_least(self.budget, 0.0, "The budget")))
+        budget = check.at_least(self.budget, 0.0, "The budget")
+        if budget == 0.0:
+            raise MonMDPError("The budget must be above 0, such as 0.1 for a tenth of the protocol's steps.")
+        if self.steps is not None and budget != 1.0:
+            raise MonMDPError("Say how many steps to train or which part of the protocol's budget, not both.")
+        steps = max(1, round(variant_steps(self.problem) * budget)) if self.steps is None else self.steps
         return Job(self.problem, self.agent, steps, self.points, self.evaluation)
 
     @cached_property
