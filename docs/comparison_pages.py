@@ -36,9 +36,10 @@ def main(folder: str) -> None:
     for preset, title in TITLES.items():
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
-            commands = f"monmdp reproduce --preset {preset} --out runs/{preset}\npython docs/comparison_pages.py runs"
+            seeds = min(len(cell.seeds) for cell in results.cells.values())
+            run = f"monmdp reproduce --preset {preset} --seeds {seeds} --out runs/{preset}"
             made = tenth(results) if preset == "tenth" else versus(results)
-            parts += [f"## {title}\n", f"```\n{commands}\n```\n", made]
+            parts += [f"## {title}\n", f"```\n{run}\npython docs/comparison_pages.py runs\n```\n", made]
     (Path(__file__).parent / "comparison.md").write_text("\n".join(parts))
 
 
