@@ -19,7 +19,8 @@ class Curves:
     returns: exact (or sampled) return of the greedy policy; observed: rewards seen so far; visited: distinct
     pairs visited so far; beta: the explore-exploit ratio; explored: fraction of steps spent exploring so far.
     Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; states that cannot
-    be reached have count 0 and value NaN. minimax_return is None where every reward can be seen.
+    be reached have count 0 and value NaN. target_return is what can be learned to earn: the optimal return or, where
+    some rewards can never be seen, what the cautious policy of the minimax return earns.
     remarks [seed]: sentences of agents that have something to say, such as which reward was given up and why.
     """
 
@@ -36,15 +37,10 @@ class Curves:
     q: Floats
     reward_model: Floats
     optimal_return: float
+    target_return: float
     evaluation: str
     seconds: float
-    minimax_return: float | None = None
     remarks: list[list[str]] = field(default_factory=list)
-
-    @property
-    def target_return(self) -> float:
-        """What can be learned to earn: the optimal return or, where some rewards can never be seen, the minimax one."""
-        return self.optimal_return if self.minimax_return is None else self.minimax_return
 
     @property
     def final_returns(self) -> Floats:

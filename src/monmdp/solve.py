@@ -26,6 +26,7 @@ class Solution:
     q [S, A], v [S] and policy [S, A] are optimal (infinite horizon, discounted; ties share evenly);
     optimal_return is what that policy earns within the step limit. The minimax quantities take every
     reward that can never be seen for minimum_reward; where all can be seen they equal the optimal ones.
+    minimax_return is what is guaranteed then, cautious_return the least that a minimax policy truly earns.
     hidden_rewards lists the (state, action) of the environment whose reward can never be seen.
     """
 
@@ -37,6 +38,7 @@ class Solution:
     minimax_q: Floats
     minimax_policy: Floats
     minimax_return: float
+    cautious_return: float
     minimum_reward: float
     hidden_rewards: list[tuple[str, str]]
     communicating: bool
@@ -68,13 +70,14 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
     if minimum_reward is not None:
         lowest = check.finite(minimum_reward, "The minimum reward")
     hidden = hidden_env_pairs(problem)
-    minimax_q, minimax_policy, worst = q, policy, best
+    minimax_q, minimax_policy, guaranteed, earned = q, policy, best, best
     if len(hidden):
         feared = np.where(hidden_env_outcomes(problem), lowest, environment.reward)
         reward = feared[problem.monitor.env_outcome] + problem.monitor.reward
         minimax_q = optimal_values(problem, reward)
         minimax_policy = greedy_policy(minimax_q)
-        worst = policy_return(problem, minimax_policy, reward)
+        guaranteed = policy_return(problem, minimax_policy, reward)
+        earned = policy_return(problem, least_lucky(problem, minimax_policy))
     pairs = [divmod(int(pair), len(environment.actions)) for pair in hidden]
     return Solution(
         problem=problem,
@@ -84,7 +87,8 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
         optimal_return=best,
         minimax_q=minimax_q,
         minimax_policy=minimax_policy,
-        minimax_return=worst,
+        minimax_return=guaranteed,
+        cautious_return=earned,
         minimum_reward=lowest,
         hidden_rewards=[(environment.state_label(s), str(environment.actions[a])) for s, a in pairs],
         communicating=communicating(problem),
@@ -108,6 +112,13 @@ def optimal_values(problem: MonMDP, reward: Floats) -> Floats:
         np.zeros(problem.n_states),
     )
     return q
+
+
+def least_lucky(problem: MonMDP, policy: Floats) -> Floats:
+    """The policy [S, A] that earns least of all that only choose what the given policy [S, A] may choose."""
+    allowed = policy.ravel()[problem.pair_of_outcome] > 0
+    never = 1.0 + 2.0 * float(np.abs(problem.reward).max()) / (1.0 - problem.discount)
+    return greedy_policy(optimal_values(problem, np.where(allowed, -problem.reward, -never)))
 
 
 def greedy_policy(q: Floats, tie: float = TIE) -> Floats:

@@ -22,7 +22,7 @@ from monmdp.engine.loop import Record, loop_of, new_cursor, new_record, stream_k
 from monmdp.engine.memory import SHARE, available_bytes, readable
 from monmdp.engine.world import compact, is_deterministic
 from monmdp.errors import MonMDPError
-from monmdp.experiments.protocol import agent_defaults, paper_steps
+from monmdp.experiments.protocol import agent_defaults, minimum_reward, paper_steps
 from monmdp.model import Floats, Integers, MonMDP
 from monmdp.solve import greedy_policy, optimal_values, policy_return, solve
 from monmdp.structure import hidden_env_pairs
@@ -140,9 +140,11 @@ class Job:
         return policy_return(self.problem, best)
 
     @cached_property
-    def minimax_return(self) -> float | None:
-        """The return that can be guaranteed where some rewards can never be seen; None where all can."""
-        return solve(self.problem).minimax_return if len(hidden_env_pairs(self.problem)) else None
+    def target_return(self) -> float:
+        """What can be learned to earn: where some rewards can never be seen, what caution earns."""
+        if not len(hidden_env_pairs(self.problem)):
+            return self.optimal_return
+        return solve(self.problem, minimum_reward=minimum_reward(self.problem)).cautious_return
 
     def workers(self, threads: int | None = None) -> int:
         """How many seeds can run side by side: no more than cores and memory allow."""
@@ -188,7 +190,7 @@ class Job:
             q=on_all_states(self.problem, [table["q"] for table in tables], np.nan),
             reward_model=np.stack([table["reward_model"] for table in tables]),
             optimal_return=self.optimal_return,
-            minimax_return=self.minimax_return,
+            target_return=self.target_return,
             remarks=[[self._told(*remark) for remark in table["remarks"]] for table in tables],
             evaluation=self.evaluation,
             seconds=seconds,

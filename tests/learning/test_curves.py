@@ -28,6 +28,7 @@ def fake(returns: list[float], optimum: float = 3.0) -> monmdp.Curves:
         q=np.zeros((n, 9, 10)),
         reward_model=np.zeros((n, 45)),
         optimal_return=optimum,
+        target_return=optimum,
         evaluation="exact",
         seconds=1.25,
     )

@@ -3,8 +3,8 @@
 Goals, nearest first:
   1. environment pairs never tried, and rewards never seen, where they can be seen;
   2. the least visited joint pairs, while log(t + 2) / N(s,a) > β̄;
-  3. environment pairs with log(t + 2) / N(sE,aE) > β̄E, which is smaller where moves have turned out to be random, and
-     noisy rewards whose mean is not accurate enough yet.
+  3. environment pairs with log(t + 2) / N(sE,aE) > β̄E, which is smaller for moves that may be random, and noisy
+     rewards whose mean is not accurate enough yet.
 Without goals, greedy on Q: Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), R̂ the minimum reward where none was seen.
 A reward that should have been seen log(t + 2) times by now, and was not, is given up until its pair is tried again.
 """
@@ -28,27 +28,22 @@ from monmdp.agents.factored_model import (
     learn_model,
     new_factored_model,
     outcomes_known,
-    predicted_reward,
     row_of,
+    stays,
     transitions_of,
 )
 from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
+from monmdp.agents.model_planning import Plan, new_plan, plan_values
 from monmdp.engine.compile import kernel
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
 from monmdp.model import Booleans, Floats, Integers
 
-#: Numbers of visits that are told apart when looking for the least.
-LEVELS = 4096
 #: Pairs that serve this well are taken where the agent stands, without a plan.
 SERVES_WELL = 0.95
 #: A plan is made anew after so many steps, arrived or not.
 PLAN_STEPS = 500
-#: Q is planned until it is this accurate, relative to its size, sweeping the greedy policy so many times in between.
-ACCURACY = 1e-7
-POLICY_SWEEPS = 50
-ROUNDS = 1000
 #: A reward that should have been seen HOPE · log(t + 2) times is given up, and looked for again, when there is nothing
 #: better to do, until it should have been seen LAST_HOPE · log(t + 2) times.
 HOPE = 2.0
@@ -60,8 +55,8 @@ class Explorer(NamedTuple):
     """Arrays of a DirectedModel that are not about the model itself.
 
     discovered [S], env_discovered [SE]; cut [SE]: how often the step limit struck just when a state was entered, and
-    expected [1]: the state to act in next; at_level [LEVELS]: known pairs by number of visits; hopeless [SE * AE]:
-    rewards given up; reward_squares [SE * AE]: sums of squared deviations.
+    expected [1]: the state to act in next; slippery [SE]: whether a move has come out in more than one way there;
+    hopeless [SE * AE]: rewards given up; reward_squares [SE * AE]: sums of squared deviations.
     counts: see the constants below. scales: lowest reward seen or told, highest, lowest monitor reward.
     planned_tries [rows]: tries when Q was planned last, stale [2]: whether Q must be planned before it is evaluated,
     and before it is acted on.
@@ -71,7 +66,7 @@ class Explorer(NamedTuple):
     env_discovered: Booleans
     cut: Integers
     expected: Integers
-    at_level: Integers
+    slippery: Booleans
     hopeless: Booleans
     missed: Floats
     reward_squares: Floats
@@ -85,29 +80,10 @@ class Explorer(NamedTuple):
     stale: Integers
 
 
-#: Places in `counts`: least number of visits; environment pairs never tried, and tried but never seen; what the plan
-#: was made for (purpose, changes of the model, steps left); whether any reward was noisy; the round of looking for
-#: unseen rewards.
-LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, ROUND = range(8)
-
-
-class Plan(NamedTuple):
-    """The model laid out for planning: states [S], and by place rewards, ending, successors, best action.
-
-    q [S, A] and values [S] are those that the agent acts on, planned when it needs them; the memory's own q is planned
-    for evaluation and from `values`, into test_values [S], so that looking at a run does not change it.
-    """
-
-    states: Integers
-    rewards: Floats
-    ending: Floats
-    bounds: Integers
-    chances: Floats
-    targets: Integers
-    best: Integers
-    q: Floats
-    values: Floats
-    test_values: Floats
+#: Places in `counts`: least number of visits, and known pairs with it; environment pairs never tried, and tried but
+#: never seen; what the plan was made for (purpose, changes of the model, steps left); whether any reward was noisy; the
+#: round of looking for unseen rewards.
+LEVEL, AT_LEVEL, UNTRIED, UNSEEN, PURPOSE, CHANGES, LEFT, NOISY, ROUND = range(9)
 
 
 class DirectedModelMemory(NamedTuple):
@@ -147,7 +123,7 @@ def discover(memory, state):
     explorer, model = memory.explorer, memory.model
     if not explorer.discovered[state]:
         explorer.discovered[state] = True
-        explorer.at_level[0] += model.n_actions
+        explorer.counts[AT_LEVEL] = model.n_actions + (explorer.counts[AT_LEVEL] if explorer.counts[LEVEL] == 0 else 0)
         explorer.counts[LEVEL] = 0
         model.changes[0] += 1
         explorer.cut[model.env_state[state]] = 0
@@ -164,6 +140,12 @@ def is_inaccurate(seen, squares, wanted, log_time, most):
 
 
 @kernel
+def may_be_random(model, slippery, row, env_state):
+    """Whether a move came out in more than one way, or never led away where others did so by luck."""
+    return outcomes_known(model, row) > 1 or (slippery[env_state] and stays(model, row, env_state))
+
+
+@kernel
 def serve(memory, purpose, states, start, stop, step, serves):
     """g(s,a) of states[start] … states[stop - 1], into serves [n, A]; returns the largest.
 
@@ -173,7 +155,7 @@ def serve(memory, purpose, states, start, stop, step, serves):
     visits, tries, seen = memory.visits, model.tries, memory.reward_counts
     hopeless, missed, squares = memory.explorer.hopeless, memory.explorer.missed, memory.explorer.reward_squares
     scales, level, noisy = memory.explorer.scales, counts[LEVEL], counts[NOISY] > 0
-    discovered, cut = memory.explorer.discovered, memory.explorer.cut
+    discovered, cut, slippery = memory.explorer.discovered, memory.explorer.cut, memory.explorer.slippery
     log_time, best_chance, largest = math.log(step + 2.0), best_chance_shown(model), 0.0
     patience = min(2.0 ** counts[ROUND], HOPE * log_time)
     for i in range(start, stop):
@@ -192,7 +174,7 @@ def serve(memory, purpose, states, start, stop, step, serves):
             elif purpose == 2:
                 service = 1.0 if visits[pair] <= level and discovered[state] else 0.0
             elif log_time > memory.certain * tries[row] or (
-                log_time > memory.uncertain * tries[row] and outcomes_known(model, row) > 1
+                log_time > memory.uncertain * tries[row] and may_be_random(model, slippery, row, model.env_state[state])
             ):
                 service = SERVES_WELL
             elif (
@@ -302,13 +284,19 @@ def begin_directed_model(memory, state, step):
 
 @kernel
 def count_visit(memory, pair):
-    """Keep the least number of visits of any known pair."""
-    levels, counts, visits = memory.explorer.at_level, memory.explorer.counts, memory.visits[pair]
-    if visits < LEVELS:
-        levels[visits - 1] -= 1
-        levels[visits] += 1
-    while counts[LEVEL] < LEVELS - 1 and levels[counts[LEVEL]] == 0:
-        counts[LEVEL] += 1
+    """Keep the least number of visits of any known pair; looked up anew when no pair is left with it."""
+    discovered, counts, visits = memory.explorer.discovered, memory.explorer.counts, memory.visits
+    if visits[pair] - 1 == counts[LEVEL]:
+        counts[AT_LEVEL] -= 1
+    if counts[AT_LEVEL] > 0:
+        return
+    n_actions = memory.q.shape[1]
+    counts[LEVEL] = visits[pair]
+    for other in range(len(visits)):
+        if discovered[other // n_actions]:
+            if visits[other] < counts[LEVEL]:
+                counts[LEVEL], counts[AT_LEVEL] = visits[other], 0
+            counts[AT_LEVEL] += visits[other] == counts[LEVEL]
 
 
 @kernel
@@ -355,6 +343,8 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
         explorer.counts[UNSEEN] += 1
     explorer.env_tries[env_pair] += 1
     learn_model(model, state, action, next_state, terminated, shown, monitor_reward)
+    if not explorer.slippery[model.env_state[state]]:
+        explorer.slippery[model.env_state[state]] = outcomes_known(model, row) > 1
     explorer.scales[2] = min(explorer.scales[2], monitor_reward)
     explorer.expected[0] = -1
     if not terminated:
@@ -368,76 +358,6 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
     if model.tries[row] >= 2 * explorer.planned_tries[row]:
         explorer.planned_tries[row] = model.tries[row]
         explorer.stale[1] = 1
-
-
-@kernel
-def lay_out_all(memory):
-    """Lay out all pairs of environment states that are known; returns how many states."""
-    model, plan, size = memory.model, memory.plan, 0
-    for state in range(memory.q.shape[0]):
-        if memory.explorer.env_discovered[model.env_state[state]]:
-            plan.states[size] = state
-            size += 1
-    lay_out(model, plan.states, 0, size, plan.bounds, plan.chances, plan.targets, plan.ending)
-    for i in range(size):
-        state = plan.states[i]
-        env_first = model.env_state[state] * model.n_env_actions
-        for action in range(model.n_actions):
-            if plan.ending[i, action] >= 0.0:
-                seen = memory.reward_model[env_first + action // model.n_monitor_actions]
-                plan.rewards[i, action] = seen + predicted_reward(model, state, action)
-    return size
-
-
-@kernel
-def look_ahead(rewards, bounds, chances, targets, values, discount, i, action):
-    """r + γ Σ P̂ V."""
-    total, slot = 0.0, i * rewards.shape[1] + action
-    for k in range(bounds[slot], bounds[slot + 1]):
-        total += chances[k] * values[targets[k]]
-    return rewards[i, action] + discount * total
-
-
-@kernel
-def plan_values(memory, q, values):
-    """Modified policy iteration from values [S]: one improvement into q [S, A], then sweeps of its greedy policy."""
-    plan, discount, scales = memory.plan, memory.discount, memory.explorer.scales
-    size = lay_out_all(memory)
-    states, rewards, bounds, chances = plan.states, plan.rewards, plan.bounds, plan.chances
-    targets, ending, best = plan.targets, plan.ending, plan.best
-    bottom = (scales[0] + min(scales[2], 0.0)) / (1.0 - discount)
-    for state in range(len(values)):
-        if not memory.explorer.env_discovered[memory.model.env_state[state]]:
-            values[state] = bottom
-            q[state] = bottom
-    for _ in range(ROUNDS):
-        for i in range(size):
-            best[i] = -1
-            for action in range(q.shape[1]):
-                value = bottom
-                if ending[i, action] >= 0.0:
-                    value = look_ahead(rewards, bounds, chances, targets, values, discount, i, action)
-                    if best[i] < 0 or value > q[states[i], best[i]]:
-                        best[i] = action
-                q[states[i], action] = value
-        change, largest = 0.0, 1.0
-        for i in range(size):
-            value = q[states[i], best[i]] if best[i] >= 0 else bottom
-            change = max(change, abs(value - values[states[i]]))
-            largest = max(largest, abs(value))
-            values[states[i]] = value
-        enough = ACCURACY * largest * (1.0 - discount)
-        if change * discount <= enough:
-            break
-        for _ in range(POLICY_SWEEPS):
-            change = 0.0
-            for i in range(size):
-                if best[i] >= 0:
-                    value = look_ahead(rewards, bounds, chances, targets, values, discount, i, best[i])
-                    change = max(change, abs(value - values[states[i]]))
-                    values[states[i]] = value
-            if change * discount <= enough:
-                break
 
 
 @kernel
@@ -512,12 +432,12 @@ class DirectedModel(Agent):
                 env_discovered=np.zeros(world.n_env_states, np.bool_),
                 cut=np.zeros(world.n_env_states, np.int64),
                 expected=np.full(1, -1, np.int64),
-                at_level=np.zeros(LEVELS, np.int64),
+                slippery=np.zeros(world.n_env_states, np.bool_),
                 hopeless=np.zeros(world.n_env_pairs, np.bool_),
                 missed=np.zeros(world.n_env_pairs),
                 reward_squares=np.zeros(world.n_env_pairs),
                 env_tries=np.zeros(world.n_env_pairs, np.int64),
-                counts=np.zeros(8, np.int64),
+                counts=np.zeros(9, np.int64),
                 scales=np.array([lowest, 0.0, 0.0]),
                 choices=np.zeros((1, m)),
                 here=np.zeros(1, np.int64),
@@ -525,18 +445,7 @@ class DirectedModel(Agent):
                 planned_tries=np.zeros(len(model.tries), np.int64),
                 stale=np.ones(2, np.int64),
             ),
-            plan=Plan(
-                states=np.zeros(n, np.int64),
-                rewards=np.zeros((n, m)),
-                ending=np.zeros((n, m)),
-                bounds=np.zeros(n * m + 1, np.int64),
-                chances=np.zeros(room),
-                targets=np.zeros(room, np.int64),
-                best=np.zeros(n, np.int64),
-                q=np.zeros((n, m)),
-                values=np.zeros(n),
-                test_values=np.zeros(n),
-            ),
+            plan=new_plan(n, m, room),
             beta_bar=float(self.beta_bar),
             certain=float(self.beta_certain),
             uncertain=float(self.beta_uncertain),
@@ -562,8 +471,8 @@ class DirectedModel(Agent):
         return moves * world.n_monitor_states * (contexts if self.pool_environment else 1)
 
     def memory_bytes(self, world: World, steps: int = 0) -> int:
-        """Tables over pairs, all successors twice, levels of visits, and the rows of a known monitor."""
+        """Tables over pairs, all successors twice, and the rows of a known monitor."""
         pairs = world.n_states * world.n_actions
         known = 48 * len(world.probability) if self.known_monitor else 0
-        tables = 8 * pairs * (17 + world.n_monitor_states) + 8 * LEVELS
+        tables = 8 * pairs * (17 + world.n_monitor_states)
         return tables + 32 * self._successors(world, steps) + known

@@ -312,6 +312,24 @@ def outcomes_known(model, row):
 
 
 @kernel
+def stays(model, row, env_state):
+    """Whether all that an environment pair has ever done is to stay in its state."""
+    if model.knows_monitor:
+        for outcome in range(model.known.first_outcome[row], model.known.first_outcome[row + 1]):
+            if model.outcome_counts[outcome] > 0 and (
+                model.known.env_next_state[outcome] != env_state or model.known.env_terminated[outcome]
+            ):
+                return False
+        return True
+    node = model.moves.first[row]
+    while node >= 0:
+        if model.moves.next_state[node] != env_state:
+            return False
+        node = model.moves.following[node]
+    return model.ends[row, 1] == 0
+
+
+@kernel
 def lay_out(model, states, start, stop, bounds, chances, targets, ending):
     """Write what may follow the pairs of states[start] … states[stop - 1]: pair (i, a) from bounds[i * A + a] on.
 

@@ -164,8 +164,10 @@ class _Display:
             self._bar.update(self._task, completed=done, total=report.steps, runs=runs, speed=speed)
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
-            left = elapsed / max(done, 1) * (report.steps - done)
-            self._console.print(f"{report.done} of {report.runs} runs, {speed}, about {left:.0f} s left")
+            left = "getting ready (the first time, kernels are compiled)"
+            if done > 0:
+                left = f"{speed}, about {elapsed / done * (report.steps - done):.0f} s left"
+            self._console.print(f"{report.done} of {report.runs} runs, {left}")
 
     def close(self) -> None:
         if self._bar is not None:

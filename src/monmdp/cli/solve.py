@@ -60,6 +60,7 @@ def _summary(solution: Solution, diameter: float | None) -> dict[str, object]:
         "digest": problem.digest,
         "optimal_return": solution.optimal_return,
         "minimax_return": solution.minimax_return,
+        "cautious_return": solution.cautious_return,
         "minimum_reward": solution.minimum_reward,
         "solvable": solution.solvable,
         "hidden_rewards": [list(pair) for pair in solution.hidden_rewards],
@@ -82,7 +83,7 @@ def _print(console: Console, solution: Solution, diameter: float | None) -> None
         "reachable states": str(int(problem.reachable.sum())),
         "step limit": limit,
         "optimal return": f"[bold]{solution.optimal_return:.6f}[/]",
-        "minimax return": f"{solution.minimax_return:.6f}",
+        "minimax return": f"{solution.minimax_return:.6f} (what caution truly earns: {solution.cautious_return:.6f})",
         "solvable": "yes" if solution.solvable else f"no: {len(hidden)} rewards can never be seen ({some})",
         "communicating": "yes" if solution.communicating else "no",
     }

@@ -44,7 +44,8 @@ INITIAL_Q_OF_AGENT = {"Directed": -10.0, **dict.fromkeys(AAMAS_AGENTS, -10.0)}
 INITIAL_Q_OF_ENVIRONMENT = {"RiverSwim": 50.0}
 INITIAL_Q = 1.0
 
-#: What model-based agents are told: no reward is smaller than this, and no value of a pair is larger.
+#: What model-based agents are told: no reward is smaller than this, and no value of a pair is larger. Environments that
+#: are not the paper's tell their smallest reward.
 MINIMUM_REWARD_OF_ENVIRONMENT = {"Hazard": -10.0, "Bottleneck": -10.0, "OneWay": -0.1}
 MINIMUM_REWARD = 0.0
 Q_MAX_OF_ENVIRONMENT = {"RiverSwim": 30.0}
@@ -82,7 +83,16 @@ def learning_rate(environment: str, monitor: str) -> Schedule:
 
 def agent_defaults(problem: MonMDP, agent: str) -> dict[str, Any]:
     """What an agent class takes where its own options leave it open."""
-    return agent_defaults_for(kind(problem.environment.name), kind(problem.monitor.name), agent)
+    found = agent_defaults_for(kind(problem.environment.name), kind(problem.monitor.name), agent)
+    return {**found, "minimum_reward": minimum_reward(problem)}
+
+
+def minimum_reward(problem: MonMDP) -> float:
+    """The lower bound of rewards that agents know, and by which rewards that can never be seen are feared."""
+    environment = kind(problem.environment.name)
+    if environment in MINIMUM_REWARD_OF_ENVIRONMENT:
+        return MINIMUM_REWARD_OF_ENVIRONMENT[environment]
+    return MINIMUM_REWARD if environment in DEFAULT_STEPS else float(problem.environment.reward.min())
 
 
 def agent_defaults_for(environment: str, monitor: str, agent: str) -> dict[str, Any]:

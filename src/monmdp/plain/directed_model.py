@@ -35,6 +35,7 @@ class PlainDirectedModel(PlainAgent):
         self.entered: set[int] = set()
         self.cut: Counter[int] = Counter()
         self.expected: int | None = None
+        self.slippery: set[int] = set()
         self.starts: Counter[int] = Counter()
         self.smallest, self.largest, self.lowest_paid = self.lowest, 0.0, 0.0
         self.noisy, self.round = False, 0
@@ -103,13 +104,18 @@ class PlainDirectedModel(PlainAgent):
             unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
             return chance if unseen and chance >= 0.5 * best_chance else 0.0
         if log_time > self.options.beta_certain * tries or (
-            log_time > self.options.beta_uncertain * tries and self.model.outcomes_known(row) > 1
+            log_time > self.options.beta_uncertain * tries
+            and self.may_be_random(row, self.problem.split_state(state)[0])
         ):
             return SERVES_WELL
         again = env_pair in self.hopeless and self.missed[env_pair] < LAST_HOPE * log_time
         if again or (self.noisy and self.is_inaccurate(env_pair, log_time)):
             return min(chance, SERVES_WELL) if min(chance, SERVES_WELL) >= 0.5 * best_chance else 0.0
         return 0.0
+
+    def may_be_random(self, row: int, env_state: int) -> bool:
+        """Whether a move came out in more than one way, or never led away where others did so by luck."""
+        return self.model.outcomes_known(row) > 1 or (env_state in self.slippery and self.model.stays(row, env_state))
 
     def is_inaccurate(self, env_pair: int, log_time: float) -> bool:
         """Whether a reward's 95% interval is too wide."""
@@ -156,6 +162,8 @@ class PlainDirectedModel(PlainAgent):
         pair, shown = state * self.problem.n_actions + action, not math.isnan(proxy_reward)
         self.env_tries[env_pair] += 1
         self.model.learn(pair, next_state, terminated, shown, monitor_reward)
+        if self.model.outcomes_known(self.model.row(pair)) > 1:
+            self.slippery.add(self.problem.split_state(state)[0])
         self.lowest_paid = min(self.lowest_paid, monitor_reward)
         self.expected = None
         if not terminated:

@@ -166,6 +166,12 @@ class PlainModel:
             return len(self.outcomes[row])
         return len(self.moves[row]) + (self.ends.pooled[row][True] > 0)
 
+    def stays(self, row: int, env_state: int) -> bool:
+        """Whether all that an environment pair has ever done is to stay in its state."""
+        if self.options.known_monitor:
+            return all(outcome == (env_state, False) for outcome in self.outcomes[row])
+        return set(self.moves[row]) <= {env_state} and not self.ends.pooled[row][True]
+
     def successors(self, pair: int) -> Successors | None:
         """What may follow a pair, None where nothing is known about it."""
         row, context = self.row(pair), self.context(pair)
