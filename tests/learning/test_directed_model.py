@@ -621,7 +621,7 @@ def test_nobody_solves_a_problem_by_standing_still():
 
 
 def test_where_caution_does_not_mind_anything_solves():
-    """The only two rewards are secrets and nothing is feared, so that the least lucky of many equal ways earns nothing."""
+    """Both rewards are secrets and nothing is feared, so that the least lucky of many equal ways earns nothing."""
     problem = monmdp.make("Empty", "Ask(never_observable=[(5, 0), (5, 5)])")
     exact = monmdp.solve(problem)
     assert (exact.minimax_return, exact.cautious_return) == (0.0, pytest.approx(0.0, abs=1e-12))
