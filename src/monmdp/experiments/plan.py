@@ -38,8 +38,9 @@ class Batch:
         """About how long it takes on one core."""
         job = self.cell.job
         touched = job.agent.memory_bytes(job.world) / (job.world.n_states * job.world.n_actions)
-        each = job.steps * (STEP_SECONDS + touched * BYTE_SECONDS) + len(job.point_steps) * EVALUATION_SECONDS
-        return each * len(self.seeds)
+        planning, planning_point = job.agent.planning_seconds(job.world)
+        step = STEP_SECONDS + touched * BYTE_SECONDS + planning
+        return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
     @property
     def memory(self) -> int:
