@@ -25,12 +25,12 @@ extensions = [
     "mathml",
     "outside",
     "prose_docstrings",
+    "tutorial_list",
 ]
 exclude_patterns = ["extensions", "**/.ipynb_checkpoints"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
-suppress_warnings = ["toc.empty_glob"]
 nb_execution_mode = "off"  # notebooks are committed with their outputs; a test runs them
 
 autodoc_member_order = "bysource"
@@ -41,7 +41,7 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Booleans", "Schedule", "GoalPolicy", "Progress")}
 python_use_unqualified_type_names = True
 nitpick_ignore_regex = [("py:.*", r"(?!monmdp\.).*|.*\.T")]  # types of other libraries, and our names for arrays
-python_maximum_signature_line_length = 88
+python_maximum_signature_line_length = 100
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 

@@ -25,7 +25,7 @@ PAGES = {
 #: Files that are told by a page of their own kind.
 ALIASES = {"README.md": "docs/index.md", "examples": "docs/examples.md"}
 #: Page → pages that hang below it in the navigation.
-CHILDREN = {"docs/agents.md": "agents/*", "docs/speed.md": "speed/*"}
+CHILDREN = {"docs/agents.md": ("directed-model.md", "agents/*.md"), "docs/speed.md": ("speed/*.md",)}
 EXAMPLES = "docs/examples.md"
 LANGUAGES = {".py": "python", ".sh": "bash"}
 
@@ -46,8 +46,7 @@ def show_files(app: Sphinx, docname: str, source: list[str]) -> None:
         app.env.note_dependency(str(ROOT / origin))
         if not source[0].startswith("# "):
             source[0] = (ROOT / page).read_text().split("\n", 1)[0] + "\n\n" + source[0]
-    if page in CHILDREN:
-        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n{CHILDREN[page]}\n```\n"
+    source[0] += _hanging(page)
     source[0] = _outside_code(source[0], lambda text: _LINK.sub(lambda link: _led(link, origin, page), text))
 
 
@@ -59,6 +58,14 @@ def _led(link: re.Match[str], origin: str, page: str) -> str:
     if wanted.startswith("examples/") and (ROOT / wanted).is_file():
         shown[wanted], anchor = EXAMPLES, f"#{_slug(Path(wanted).name)}"
     return os.path.relpath(shown.get(wanted, wanted), os.path.dirname(page)) + anchor
+
+
+def _hanging(page: str) -> str:
+    """The pages below a page, for the navigation only."""
+    docs = ROOT / "docs"
+    found = [file for pattern in CHILDREN.get(page, ()) for file in sorted(docs.glob(pattern))]
+    entries = "\n".join(file.relative_to(docs).with_suffix("").as_posix() for file in found)
+    return f"\n```{{toctree}}\n:hidden:\n\n{entries}\n```\n" if found else ""
 
 
 def _examples(app: Sphinx) -> str:

@@ -21,7 +21,9 @@ def to_markup(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
         if argument and told and told[-1]:
             told.append("")
         parts = _CODE.split(text[argument.end() :] if argument else text)
-        marked = "".join(f"`{part}`" if _CODE.fullmatch(part) else re.sub(r"([*_|\\])", r"\\\1", part) for part in parts)
+        marked = "".join(
+            f"`{part}`" if _CODE.fullmatch(part) else re.sub(r"([*_|\\])", r"\\\1", part) for part in parts
+        )
         if argument:
             names = ", ".join(f"**{one}**" for one in argument[1].split(", "))
             marked = f"{names}: {marked}"
