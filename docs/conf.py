@@ -22,7 +22,7 @@ extensions = [
     "sphinx_design",
     "catalogue",
     "command_help",
-    "mathml",
+    "formulas",
     "outside",
     "prose_docstrings",
     "tutorial_list",
@@ -31,6 +31,7 @@ exclude_patterns = ["extensions", "**/.ipynb_checkpoints"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
+suppress_warnings = ["misc.highlighting_failure"]  # a notebook's !command is not quite Python
 nb_execution_mode = "off"  # notebooks are committed with their outputs; a test runs them
 
 autodoc_member_order = "bysource"
@@ -41,7 +42,7 @@ autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Booleans", "Schedule", "GoalPolicy", "Progress")}
 python_use_unqualified_type_names = True
 nitpick_ignore_regex = [("py:.*", r"(?!monmdp\.).*|.*\.T")]  # types of other libraries, and our names for arrays
-python_maximum_signature_line_length = 100
+python_maximum_signature_line_length = 140
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 

@@ -15,7 +15,7 @@ PAGE = "reference/cli"
 
 def ask_for_help(words: list[str]) -> str:
     """What `monmdp … --help` prints, without colours, at a width that suits a page."""
-    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "88", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "84", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
     asked = [sys.executable, "-m", "monmdp", *words, "--help"]
     return subprocess.run(asked, env=plain, capture_output=True, check=True, encoding="utf-8").stdout.strip()
 

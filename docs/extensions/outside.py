@@ -35,9 +35,7 @@ _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
 
 def show_files(app: Sphinx, docname: str, source: list[str]) -> None:
     """Fill the pages that show files, and lead the links of all pages to where the site has their targets."""
-    page = f"docs/{docname}.md"
-    if not (ROOT / page).exists():
-        return  # a notebook
+    page = f"docs/{app.env.doc2path(docname, base=False)}"
     origin = PAGES.get(page, page)
     if page == EXAMPLES:
         source[0] += _examples(app)

@@ -31,6 +31,12 @@ def to_markup(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: 
     lines[:] = told
 
 
+def skip_fields(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Fields of named tuples stand in the signature already."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", to_markup)
+    app.connect("autodoc-skip-member", skip_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
