@@ -27,10 +27,12 @@ class Batch:
 
     @property
     def name(self) -> str:
+        """The same for the same seeds of the same cell."""
         return batch_name(self.cell.identity, self.seeds)
 
     @property
     def steps(self) -> int:
+        """Training steps of all its seeds together."""
         return self.cell.job.steps * len(self.seeds)
 
     @property
