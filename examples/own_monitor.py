@@ -1,4 +1,4 @@
-"""A monitor of your own, in ten lines: a person who answers a few questions an episode, then no more.
+"""A monitor of your own, in a dozen lines: a person who answers a few questions an episode, then no more.
 
 It is joined with a grid, checked, solved exactly, learned in, and played through Gymnasium.
 """
