@@ -28,8 +28,15 @@ PRINTED = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 def executed(path: Path, folder: Path) -> Any:
     """The notebook with fresh outputs, run in a folder; ends with an error where a cell does."""
     notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=resources, record_timing=False).execute()
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        coalesce_streams=True,
+    )
+    client.execute()
     notebook.metadata["language_info"] = {"name": "python"}
     return notebook
 
