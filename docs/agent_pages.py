@@ -70,7 +70,9 @@ def cells(results: Results, agent: str, monitor: str) -> list[CellResults]:
 
 
 def solved(found: list[CellResults]) -> str:
-    return f"{np.mean([cell.solved.mean() for cell in found]):.0%}"
+    """Share of seeds, rounded, but 100% only where all are."""
+    share = float(np.mean([cell.solved.mean() for cell in found]))
+    return "> 99%" if 0.995 <= share < 1.0 else f"{share:.0%}"
 
 
 def score(found: list[CellResults]) -> str:

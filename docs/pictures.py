@@ -75,7 +75,9 @@ def headline(folder: str) -> None:
             wide = 2.2 if agent == HEADLINE[0] else style.width
             axes.plot(grid, shares[agent], color=style.colour, linestyle=style.dashes, linewidth=wide)
             height = min(shares[agent][-1], height - APART)
-            axes.text(20_800, height, f"{agent}  {shares[agent][-1]:.0f}%", color=style.colour, va="center", fontsize=8)
+            last = shares[agent][-1]
+            told = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
+            axes.text(20_800, height, f"{agent}  {told}%", color=style.colour, va="center", fontsize=8)
         axes.set(xscale="log", xlim=(100, 20_000), ylim=(0, 102), xlabel="training steps", ylabel="runs solved (%)")
         axes.set_xticks([100, 300, 1_000, 3_000, 10_000, 20_000], ["100", "300", "1,000", "3,000", "10,000", "20,000"])
         axes.minorticks_off()
