@@ -25,7 +25,7 @@ PAGES = {
 #: Files that are told by a page of their own kind.
 ALIASES = {"README.md": "docs/index.md", "examples": "docs/examples.md"}
 #: Page → pages that hang below it in the navigation.
-CHILDREN = {"docs/agents.md": ("directed-model.md", "agents/*.md"), "docs/speed.md": ("speed/*.md",)}
+CHILDREN = {"docs/agents.md": ("agents/*.md",), "docs/speed.md": ("speed/*.md",)}
 EXAMPLES = "docs/examples.md"
 LANGUAGES = {".py": "python", ".sh": "bash"}
 
