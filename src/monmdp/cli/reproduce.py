@@ -166,8 +166,9 @@ class _Display:
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
             left = "getting ready (the first time, kernels are compiled)"
-            if done > 0:
-                left = f"{speed}, about {elapsed / done * (report.steps - done):.0f} s left"
+            part = report.worked / report.work if report.worked else done / max(report.steps, 1)
+            if part > 0:
+                left = f"{speed}, about {elapsed * (1 / part - 1):.0f} s left"
             self._console.print(f"{report.done} of {report.runs} runs, {left}")
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from monmdp.errors import MonMDPError
 from monmdp.experiments.cells import Cell
@@ -35,7 +36,7 @@ class Batch:
         """Training steps of all its seeds together."""
         return self.cell.job.steps * len(self.seeds)
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """About how long it takes on one core."""
         job = self.cell.job
@@ -71,20 +72,21 @@ def wanted(sweeps: Sweep | Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:
 def batches(wishes: Iterable[tuple[Cell, list[int]]], done: dict[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
     """What is left to do of shard i of n, longest first.
 
-    Batches are cut before anything is left out, so that every shard and every resumed sweep cuts alike.
+    Batches are cut, sorted and dealt out before anything is left out, so that every shard and every resumed sweep cuts
+    alike, and shards take about equally long.
     """
     cut = [
         Batch(cell, tuple(seeds[start : start + BATCH]))
         for cell, seeds in wishes
         for start in range(0, len(seeds), BATCH)
     ]
-    mine = cut[shard[0] - 1 :: shard[1]]
+    mine = sorted(cut, key=lambda batch: -batch.seconds)[shard[0] - 1 :: shard[1]]
     left = []
     for batch in mine:
         seeds = tuple(seed for seed in batch.seeds if seed not in done.get(batch.cell.identity, ()))
         if seeds:
             left.append(Batch(batch.cell, seeds))
-    return sorted(left, key=lambda batch: -batch.seconds)
+    return sorted(left, key=lambda batch: -batch.seconds)  # what is left of a batch may be short
 
 
 def parse_shard(text: str) -> tuple[int, int]:

@@ -31,12 +31,14 @@ Watcher = Callable[["Report", int], None]
 
 @dataclass
 class Report:
-    """What a sweep did."""
+    """What a sweep did; work and worked are about how many seconds on one core all of it takes, and took so far."""
 
     folder: Path
     wishes: list[tuple[Cell, list[int]]]
     runs: int = 0
     steps: int = 0
+    work: float = 0.0
+    worked: float = 0.0
     skipped: int = 0
     done: int = 0
     failures: list[str] = field(default_factory=list)
@@ -57,18 +59,22 @@ class Control:
 
     def __init__(self) -> None:
         self.stop = np.zeros(1, np.int64)
-        self.steps: dict[str, np.ndarray] = {}
+        self.batches: list[tuple[Batch, np.ndarray]] = []
 
     def done(self) -> int:
         """Training steps done so far, over all batches."""
-        return int(sum(steps.sum() for steps in list(self.steps.values())))
+        return int(sum(steps.sum() for _, steps in list(self.batches)))
+
+    def worked(self) -> float:
+        """About how many seconds on one core these steps should have taken."""
+        return float(sum(batch.seconds * steps.sum() / batch.steps for batch, steps in list(self.batches)))
 
 
 def run_batch(batch: Batch, control: Control) -> Outcome:
     """Train the seeds of a batch one after the other; a seed that fails does not stop the others."""
     job = batch.cell.job
     progress = np.zeros((len(batch.seeds), 2), np.int64)
-    control.steps[batch.name] = progress[:, 0]
+    control.batches.append((batch, progress[:, 0]))
     started = time.perf_counter()
     finished: list[Finished] = []
     seeds: list[int] = []
@@ -121,6 +127,7 @@ def _left(report: Report, done: dict[str, set[int]], shard: tuple[int, int]) -> 
     left = batches(report.wishes, done, shard)
     report.runs = sum(len(batch.seeds) for batch in left)
     report.steps = sum(batch.steps for batch in left)
+    report.work = sum(batch.seconds for batch in left)
     everything = batches(report.wishes, {}, shard)
     report.skipped = sum(len(batch.seeds) for batch in everything) - report.runs
     return left
@@ -234,6 +241,7 @@ def _run_here(
                 for future in finished:
                     del running[future]
                     future.result()
+                report.worked = control.worked()
                 if watcher is not None:
                     watcher(report, control.done())
         except BaseException:
