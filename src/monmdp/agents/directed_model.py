@@ -481,4 +481,4 @@ class DirectedModel(Agent):
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Searches while acting, and all values for an evaluation."""
         pairs = world.n_states * world.n_actions
-        return 5e-6 + 5e-9 * pairs, 5e-5 + 2.5e-7 * pairs
+        return 8e-6 + 8e-9 * pairs, 5e-5 + 3e-7 * pairs
