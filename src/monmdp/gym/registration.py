@@ -61,9 +61,9 @@ def make_vector(
 
 
 def register_all() -> None:
-    """Register every environment of the catalogue; harmless to call again."""
+    """Register every environment, those of plug-ins by name only; harmless to call again."""
     here = __name__
-    for name in ("MonMDP", *ENVIRONMENTS):
+    for name in ("MonMDP", *ENVIRONMENTS.names()):
         if f"monmdp/{name}-v0" not in registry:
             register(
                 f"monmdp/{name}-v0",
