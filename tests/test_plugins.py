@@ -35,7 +35,8 @@ ends = [env.step({"env": 1, "monitor": 1})[2] for _ in range(3)]
 many = gymnasium.make_vec("monmdp/Ladder-v0", num_envs=3, monitor="Toss")
 problem = monmdp.make("ladder(rungs=3, slip=0.0)", "toss")
 curves = monmdp.train(problem, "curious", seeds=4, steps=3000, points=10)
-report = monmdp.run_sweep([monmdp.Sweep(["Ladder"], ["Toss", "Full"], ["Curious"], 2, steps=200, points=5)], sys.argv[1])
+sweep = monmdp.Sweep(["Ladder"], ["Toss", "Full"], ["Curious"], 2, steps=200, points=5)
+report = monmdp.run_sweep([sweep], sys.argv[1])
 print(json.dumps({
     "ends": ends, "many": many.num_envs, "optimum": monmdp.solve(problem).optimal_return,
     "solved": float(curves.solved.mean()), "agent": curves.agent, "runs": report.done, "failures": report.failures,
@@ -130,7 +131,7 @@ def discovered(target: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[Enviro
 def test_who_asks_for_a_broken_plugin_gets_its_sentence(tmp_path, monkeypatch):
     registry = discovered(write_package(tmp_path / "t", "sad-pond", "1 / 0", environments="Pond"), monkeypatch)
     for _ in range(2):
-        with pytest.raises(monmdp.MonMDPError, match="'Pond' of the package sad-pond 1.0 .* ZeroDivisionError"):
+        with pytest.raises(monmdp.MonMDPError, match=r"'Pond' of the package sad-pond 1\.0 .* ZeroDivisionError"):
             registry.find("pond")
 
 
