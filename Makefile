@@ -5,7 +5,7 @@ BIN := .venv/bin
 EXTRAS ?= test,human
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: reproduce test test-all browser lint format clean
+.PHONY: reproduce test test-all browser lint format dist clean
 
 reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them claims, figures, page
 	$(BIN)/monmdp optima
@@ -40,5 +40,14 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	touch $@
 
+dist: .venv/.installed-build  ## sdist and wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+.venv/.installed-build:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	touch $@
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
