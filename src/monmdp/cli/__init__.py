@@ -15,6 +15,7 @@ from rich.console import Console
 from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
 from monmdp.cli.claims import Claims
+from monmdp.cli.export import Export
 from monmdp.cli.figure import Figure
 from monmdp.cli.report import Report
 from monmdp.cli.reproduce import Reproduce
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "report": Report,
     "figure": Figure,
     "claims": Claims,
+    "export": Export,
     "watch": Watch,
     "bench": Bench,
     "optima": Optima,
