@@ -155,7 +155,7 @@ def test_a_plugin_may_also_register_itself(tmp_path, monkeypatch):
 
     registered.registry = registry
     assert registry.find("Pond").__name__ == "Pond"
-    assert registry.broken() == []
+    assert registry.broken() == {}
 
 
 def test_list_shows_what_is_broken(tmp_path, capsys):

@@ -55,11 +55,11 @@ class Registry(Generic[T]):
         """All names, those of plug-ins included; nothing is imported."""
         return list({**self._entries, **self._plugins()})
 
-    def broken(self) -> list[str]:
-        """A sentence for each plug-in that cannot be used; imports all of them. Who asks needs no warning."""
+    def broken(self) -> dict[Plugin, str]:
+        """The plug-ins that cannot be used, each with a sentence; imports all of them. Who asks needs no warning."""
         self._load_all()
         self._told.update(self._broken.values())
-        return list(self._broken.values())
+        return dict(self._broken)
 
     def origin(self, name: str) -> str:
         """The package, with its version, that the class `name` comes from; empty for our own."""

@@ -15,6 +15,7 @@ from rich.console import Console
 from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
 from monmdp.cli.claims import Claims
+from monmdp.cli.doctor import Doctor
 from monmdp.cli.export import Export
 from monmdp.cli.figure import Figure
 from monmdp.cli.report import Report
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "watch": Watch,
     "bench": Bench,
     "optima": Optima,
+    "doctor": Doctor,
 }
 
 DESCRIPTION = """Reinforcement learning when rewards cannot always be seen.

@@ -32,7 +32,7 @@ class List:
             ("monitors", MONITORS, Monitor),
             ("agents", AGENTS, Agent),
         ]
-        broken = [sentence for _, registry, _ in kinds for sentence in registry.broken()]
+        broken = [sentence for _, registry, _ in kinds for sentence in registry.broken().values()]
         if self.json:
             named: dict[str, Any] = {title: list(registry) for title, registry, _ in kinds}
             origins = {name: registry.origin(name) for _, registry, _ in kinds for name in registry}
