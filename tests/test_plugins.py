@@ -158,6 +158,21 @@ def test_a_plugin_may_also_register_itself(tmp_path, monkeypatch):
     assert registry.broken() == {}
 
 
+def test_a_garbled_list_of_entry_points_breaks_nothing(tmp_path, monkeypatch):
+    """Whoever's it is: nobody else's plug-ins suffer."""
+    target = write_package(tmp_path / "t", "a-garbled", "", environments="Pond")
+    (target / "a_garbled-1.0.dist-info" / "entry_points.txt").write_text("[monmdp.environments]\nPond\n")
+    registry = discovered(write_package(target, "b-pond", HELLO, environments="Pond"), monkeypatch)
+    assert registry.find("Pond").__module__ == "b_pond"
+
+
+def test_a_package_without_metadata_is_told_of_all_the_same(tmp_path, monkeypatch):
+    target = write_package(tmp_path / "t", "sad-pond", "1 / 0", environments="Pond")
+    (target / "sad_pond-1.0.dist-info" / "METADATA").unlink()
+    with pytest.raises(monmdp.MonMDPError, match=r"of the package without a name \(no version\) cannot be used"):
+        discovered(target, monkeypatch).find("Pond")
+
+
 def test_list_shows_what_is_broken(tmp_path, capsys):
     target = write_package(tmp_path / "t", "sad-pond", "import no_such_module", environments="Pond", agents="Fish")
     listed = run_with(target, "-m", "monmdp", "list")

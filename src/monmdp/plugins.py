@@ -11,8 +11,9 @@ Names are read from the packages' metadata, so nothing is imported before somebo
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
 
@@ -58,7 +59,24 @@ class Plugin:
 def find_plugins(kind: str) -> list[Plugin]:
     """What installed packages offer of a kind, by package and name; a package that is found twice counts once."""
     found: dict[tuple[str, str], Plugin] = {}
-    for entry in entry_points(group=f"monmdp.{kind}s"):
-        package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("unknown", "")
-        found.setdefault((package, entry.name), Plugin(kind, entry.name, package, version, entry))
+    for package in distributions():
+        for entry in _entries(package, f"monmdp.{kind}s"):
+            name, version = _named(package)
+            found.setdefault((name, entry.name), Plugin(kind, entry.name, name, version, entry))
     return [found[key] for key in sorted(found)]
+
+
+def _entries(package: Distribution, group: str) -> Iterable[EntryPoint]:
+    """The entry points of a package in a group; none where its list of them is garbled, whosever package it is."""
+    try:
+        return package.entry_points.select(group=group)
+    except (OSError, TypeError, ValueError):
+        return ()
+
+
+def _named(package: Distribution) -> tuple[str, str]:
+    """Name and version of a package, whose metadata may be lost."""
+    try:
+        return package.name or "without a name", package.version or "(no version)"
+    except (OSError, KeyError):
+        return "without a name", "(no version)"
