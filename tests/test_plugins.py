@@ -77,13 +77,13 @@ def test_the_example_on_the_command_line(example):
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
 def test_the_example_on_ray(example, tmp_path):
     words = (
-        "-m", "monmdp", "reproduce", "--envs", "Ladder", "--monitors", "Toss", "--agents", "Curious,Naive",
+        "-m", "monmdp", "reproduce", "--envs", "Ladder", "--monitors", "Toss", "--agents", "Curious",
         "--seeds", "2", "--steps", "200", "--points", "5", "--out",
     )  # fmt: skip
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     done = run_with(example, *words, str(tmp_path / "ray"), "--on", "ray", **quiet)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert monmdp.load(tmp_path / "ray").num_rows == 2 * 2 * 6
+    assert monmdp.load(tmp_path / "ray").num_rows == 2 * 6
 
 
 #: Package → its code, its entry points, and why it cannot be used.
