@@ -4,8 +4,9 @@ comma := ,
 BIN := .venv/bin
 EXTRAS ?= test,human
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
+DOCS_STAMP := .venv/.installed-docs
 
-.PHONY: reproduce test test-all browser lint format dist clean
+.PHONY: reproduce test test-all docs docs-links browser lint format dist clean
 
 reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them claims, figures, page
 	$(BIN)/monmdp optima
@@ -17,8 +18,17 @@ reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/
 test: $(STAMP) lint browser  ## the test suite, on all cores
 	$(BIN)/pytest -n auto -m "not slow"
 
-test-all: $(STAMP) lint browser  ## the test suite with its slow part
+test-all: $(STAMP) $(DOCS_STAMP) lint browser  ## the test suite with its slow part
 	$(BIN)/pytest -n auto
+
+SPHINX = $(BIN)/python -m sphinx -n -W --keep-going docs
+
+docs: $(DOCS_STAMP)  ## the site, in build/docs; any warning, such as a link that leads nowhere, is an error
+	$(SPHINX) build/docs
+	@echo "Open build/docs/index.html."
+
+docs-links: $(DOCS_STAMP)  ## whether links to the world outside still work; needs the internet
+	$(SPHINX) build/links -b linkcheck
 
 browser:  ## the page is tested in a real browser; Debian's is installed where there is none
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || ( \
@@ -35,9 +45,9 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(STAMP): pyproject.toml
+.venv/.installed-%: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(subst -,$(comma),$*)]"
 	touch $@
 
 dist: .venv/.installed-build  ## sdist and wheel into dist/
@@ -50,4 +60,4 @@ dist: .venv/.installed-build  ## sdist and wheel into dist/
 	touch $@
 
 clean:
-	rm -rf dist .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,13 +1,20 @@
-"""Make the pictures of the README and the docs: `python docs/pictures.py`."""
+"""Make the pictures of the README and the docs: `python docs/pictures.py runs/followup`.
+
+The folder has the runs of `monmdp reproduce --preset agents --out runs/followup`.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 import monmdp
+from monmdp.analysis.figures.style import INK, agent_styles, new_figure, styled
+from monmdp.analysis.results import Results
+from monmdp.analysis.statistics import steps_until_solved
 
 FOLDER = Path(__file__).parent / "images"
 
@@ -24,8 +31,8 @@ def played(environment: str, monitor: str, actions: list[tuple[str, str]], seed:
     return Image.fromarray(env.render())
 
 
-def main() -> None:
-    """Hazard with Button, with the monitor off and on, and One-Way with Ask."""
+def problem_picture() -> None:
+    """Hazard with Button, with the monitor off and on, and Hazard with Ask."""
     down = [("DOWN", "no-op")]
     pictures = [
         played("Hazard", "Button", down, seed=2),
@@ -43,5 +50,41 @@ def main() -> None:
     sheet.save(FOLDER / "problem.png", optimize=True)
 
 
+#: Agents of the headline; the first is drawn thick.
+HEADLINE = ("DirectedModel", "MonitoredMBIE", "Directed", "Naive", "Intrinsic", "QCounts", "UCB", "Optimism")
+#: Labels keep this distance, in percent of runs.
+APART = 6.0
+
+
+def headline(folder: str) -> None:
+    """Share of all runs that are solved for good by each step, with every agent's name at its line's end."""
+    results = Results(folder)
+    grid = np.geomspace(100, 20_000, 200)
+    shares = {}
+    for agent in HEADLINE:
+        cells = results.of_agent(agent)
+        until = np.concatenate([steps_until_solved(c.steps, c.curve("return"), c.target_return) for c in cells])
+        shares[agent] = 100.0 * (until[:, None] <= grid).mean(0)
+    styles = agent_styles(HEADLINE)
+    with styled():
+        figure = new_figure(7.0, 2.6)
+        axes = figure.add_axes((0.075, 0.16, 0.74, 0.8))
+        height = np.inf
+        for agent in sorted(HEADLINE, key=lambda agent: -shares[agent][-1]):
+            style = styles[agent]
+            wide = 2.2 if agent == HEADLINE[0] else style.width
+            axes.plot(grid, shares[agent], color=style.colour, linestyle=style.dashes, linewidth=wide)
+            height = min(shares[agent][-1], height - APART)
+            last = shares[agent][-1]
+            told = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
+            axes.text(20_800, height, f"{agent}  {told}%", color=style.colour, va="center", fontsize=8)
+        axes.set(xscale="log", xlim=(100, 20_000), ylim=(0, 102), xlabel="training steps", ylabel="runs solved (%)")
+        axes.set_xticks([100, 300, 1_000, 3_000, 10_000, 20_000], ["100", "300", "1,000", "3,000", "10,000", "20,000"])
+        axes.minorticks_off()
+        axes.tick_params(colors=INK)
+        figure.savefig(FOLDER / "headline.png", dpi=200)
+
+
 if __name__ == "__main__":
-    main()
+    problem_picture()
+    headline(sys.argv[1])

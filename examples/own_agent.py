@@ -1,4 +1,7 @@
-"""An agent of your own, in the same compiled loop as ours."""
+"""An agent of your own, in the same compiled loop as ours: in every state it takes the action that it has tried least.
+
+Only the choice of an action is new; learning is the library's Q-learning.
+"""
 
 from dataclasses import dataclass
 

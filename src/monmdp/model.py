@@ -33,10 +33,12 @@ class Layout:
 
     @property
     def rows(self) -> int:
+        """How many rows of tiles."""
         return len(self.tiles)
 
     @property
     def columns(self) -> int:
+        """How many tiles a row."""
         return len(self.tiles[0])
 
 
@@ -58,6 +60,7 @@ class EnvironmentTable:
     layout: Layout | None
 
     def state_label(self, state: int) -> str:
+        """A state, by index, as text."""
         return str(self.states[state])
 
 
@@ -106,30 +109,37 @@ class MonMDP:
 
     @property
     def name(self) -> str:
+        """Environment and monitor with their options, such as `Empty + Ask(cost=0.5)`."""
         return f"{self.environment.name} + {self.monitor.name}"
 
     @property
     def step_limit(self) -> int | None:
+        """Steps until an episode restarts, None for never."""
         return self.environment.step_limit
 
     @cached_property
     def n_states(self) -> int:
+        """Joint states, S."""
         return len(self.environment.states) * len(self.monitor.states)
 
     @cached_property
     def n_actions(self) -> int:
+        """Joint actions, A."""
         return len(self.environment.actions) * len(self.monitor.actions)
 
     @property
     def n_pairs(self) -> int:
+        """Joint pairs, S * A."""
         return self.n_states * self.n_actions
 
     @property
     def n_outcomes(self) -> int:
+        """Outcomes of all joint pairs together."""
         return len(self.monitor.probability)
 
     @property
     def offsets(self) -> Integers:
+        """Where the outcomes of each joint pair begin, and where the last ends, [S * A + 1]."""
         return self.monitor.offsets
 
     @cached_property
@@ -255,10 +265,12 @@ class MonMDP:
         return env * len(self.monitor.actions) + mon
 
     def state_label(self, state: int) -> str:
+        """A joint state, by index, as text."""
         env_state, monitor_state = self.split_state(state)
         return _joined(self.environment.state_label(env_state), self.monitor.states, monitor_state)
 
     def action_label(self, action: int) -> str:
+        """A joint action, by index, as text."""
         env_action, monitor_action = self.split_action(action)
         return _joined(str(self.environment.actions[env_action]), self.monitor.actions, monitor_action)
 

@@ -54,7 +54,7 @@ def laid_out(memory: Any) -> tuple[np.ndarray, np.ndarray]:
     n_states, n_actions = memory.q.shape
     bounds, ending = np.zeros(n_states * n_actions + 1, np.int64), np.zeros((n_states, n_actions))
     chances, targets = np.zeros(len(memory.plan.chances)), np.zeros(len(memory.plan.targets), np.int64)
-    lay_out(memory.model, np.arange(n_states), 0, n_states, bounds, chances, targets, ending)
+    lay_out(memory.model, np.arange(n_states), bounds, chances, targets, ending)
     found = np.zeros((n_states * n_actions, n_states))
     for pair in range(n_states * n_actions):
         rows = slice(bounds[pair], bounds[pair + 1])

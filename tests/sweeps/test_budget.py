@@ -187,6 +187,14 @@ def test_the_follow_up(capsys, tmp_path):
     assert number(out["steps to do"]) == 48 * 4 * 30 * 20_000
 
 
+def test_all_agents_have_the_follow_ups_steps():
+    """So that runs of the follow-up are not repeated, and no agent is left out."""
+    agents, followup = cells_of("agents"), cells_of("followup")
+    assert {told["agent_class"] for told, _ in agents} == set(monmdp.AGENTS)
+    assert len(agents) == 48 * len(monmdp.AGENTS)
+    assert sum(pair in agents for pair in followup) == 48 * 2
+
+
 def test_the_unsolvable():
     cells = cells_of("unsolvable")
     assert len(cells) == 24 * 4
@@ -233,7 +241,7 @@ def test_the_ablation():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["tenth", "followup", "unsolvable", "ablation"])
+@pytest.mark.parametrize("name", ["tenth", "agents", "followup", "known-monitor", "unsolvable", "ablation"])
 def test_what_a_preset_says_is_what_it_does(name):
     described, sweeps = PRESETS[name]
     (sweep,) = sweeps

@@ -83,6 +83,10 @@ class Agent:
         """About how much memory one run of so many steps needs: its tables, and two schedules."""
         return 16 * world.n_states * world.n_actions + 16 * steps
 
+    def planning_seconds(self, world: World) -> tuple[float, float]:
+        """About how much planning adds to a step and to a recording point, for estimates and the order of runs."""
+        return 0.0, 0.0
+
     def resolved(self, defaults: dict[str, Any]) -> Agent:
         """The same agent with the given defaults in place of options that are None."""
         own = {field.name for field in dataclasses.fields(self)}

@@ -34,7 +34,7 @@ from monmdp.agents.factored_model import (
 )
 from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
 from monmdp.agents.model_planning import Plan, new_plan, plan_values
-from monmdp.engine.compile import kernel
+from monmdp.engine.compile import inlined, kernel
 from monmdp.engine.evaluation import choose_best
 from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
@@ -105,7 +105,7 @@ class DirectedModelMemory(NamedTuple):
     discount: float
 
 
-@kernel
+@inlined
 def enter(memory, env_state):
     """An environment state that is seen for the first time has pairs to try."""
     explorer = memory.explorer
@@ -114,7 +114,7 @@ def enter(memory, env_state):
         explorer.counts[UNTRIED] += memory.model.n_env_actions
 
 
-@kernel
+@inlined
 def discover(memory, state):
     """A state to act in for the first time is known from now on, and so are its pairs.
 
@@ -146,8 +146,8 @@ def may_be_random(model, slippery, row, env_state):
 
 
 @kernel
-def serve(memory, purpose, states, start, stop, step, serves):
-    """g(s,a) of states[start] … states[stop - 1], into serves [n, A]; returns the largest.
+def serve(memory, purpose, states, step, serves):
+    """g(s,a) of states [n], into serves [n, A]; returns the largest.
 
     1: try environment pairs and see rewards for the first time; 2: visit the least visited; 3: be sure.
     """
@@ -158,7 +158,7 @@ def serve(memory, purpose, states, start, stop, step, serves):
     discovered, cut, slippery = memory.explorer.discovered, memory.explorer.cut, memory.explorer.slippery
     log_time, best_chance, largest = math.log(step + 2.0), best_chance_shown(model), 0.0
     patience = min(2.0 ** counts[ROUND], HOPE * log_time)
-    for i in range(start, stop):
+    for i in range(len(states)):
         state = states[i]
         env_first = model.env_state[state] * model.n_env_actions
         for action in range(n_actions):
@@ -202,9 +202,10 @@ def find_way(memory, purpose, origin, step):
     start, depth, last = 0, 0, 1 << 60
     while start < way.told[0] and depth <= last:
         stop = way.told[0]
-        if serve(memory, purpose, way.states, start, stop, step, way.serves) > 0.0 and way.told[2] == 0:
+        states, bounds = way.states[start:stop], way.bounds[start * model.n_actions : stop * model.n_actions + 1]
+        if serve(memory, purpose, states, step, way.serves[start:stop]) > 0.0 and way.told[2] == 0:
             way.told[2], last = 1, depth + BEYOND
-        lay_out(model, way.states, start, stop, way.bounds, way.chances, way.targets, way.ending)
+        lay_out(model, states, bounds, way.chances, way.targets, way.ending[start:stop])
         if depth < last:
             go_on(way, model.n_actions, start, stop, depth + 1)
         start, depth = stop, depth + 1
@@ -222,7 +223,7 @@ def follow(memory, purpose, state, step, key):
     way, model, explorer, counts = memory.way, memory.model, memory.explorer, memory.explorer.counts
     explorer.here[0] = state
     choices = explorer.choices[0]
-    if serve(memory, purpose, explorer.here, 0, 1, step, explorer.choices) >= SERVES_WELL:
+    if serve(memory, purpose, explorer.here, step, explorer.choices) >= SERVES_WELL:
         counts[LEFT] = 0
         return choose_best(choices, key, 2 * step + 1)
     if step < explorer.nothing[purpose, 0] and explorer.nothing[purpose, 1] == model.changes[0]:
@@ -264,14 +265,14 @@ def act_directed_model(memory, state, step, key):
     return choose_best(memory.plan.q[state], key, 2 * step + 1), False
 
 
-@kernel
+@inlined
 def beta_directed_model(memory, step):
     """log(t + 2) / N of the least visited known pair."""
     level = memory.explorer.counts[LEVEL]
     return math.log(step + 2.0) / level if level > 0 else math.inf
 
 
-@kernel
+@inlined
 def begin_directed_model(memory, state, step):
     """Remember where episodes begin, and where the step limit struck before the agent could act."""
     expected = memory.explorer.expected[0]
@@ -282,7 +283,7 @@ def begin_directed_model(memory, state, step):
     memory.model.changes[0] += note_start(memory.way, state)
 
 
-@kernel
+@inlined
 def count_visit(memory, pair):
     """Keep the least number of visits of any known pair; looked up anew when no pair is left with it."""
     discovered, counts, visits = memory.explorer.discovered, memory.explorer.counts, memory.visits
@@ -299,7 +300,7 @@ def count_visit(memory, pair):
             counts[AT_LEVEL] += visits[other] == counts[LEVEL]
 
 
-@kernel
+@inlined
 def learn_seen_reward(memory, env_pair, reward):
     """R̂ as a running mean, and its squared deviations."""
     explorer, scales = memory.explorer, memory.explorer.scales
@@ -317,7 +318,7 @@ def learn_seen_reward(memory, env_pair, reward):
     scales[0], scales[1] = min(scales[0], reward), max(scales[1], reward)
 
 
-@kernel
+@inlined
 def miss_reward(memory, env_pair, chance, log_time):
     """A reward that was never seen could have been seen now: this round, or for good, that may be enough."""
     explorer, missed = memory.explorer, memory.explorer.missed
@@ -360,7 +361,7 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
         explorer.stale[1] = 1
 
 
-@kernel
+@inlined
 def plan_directed_model(memory, step):
     """Q is ready to be evaluated."""
     if memory.explorer.stale[0]:
@@ -476,3 +477,8 @@ class DirectedModel(Agent):
         known = 48 * len(world.probability) if self.known_monitor else 0
         tables = 8 * pairs * (17 + world.n_monitor_states)
         return tables + 32 * self._successors(world, steps) + known
+
+    def planning_seconds(self, world: World) -> tuple[float, float]:
+        """Searches while acting, and all values for an evaluation."""
+        pairs = world.n_states * world.n_actions
+        return 5e-6 + 5e-9 * pairs, 5e-5 + 2.5e-7 * pairs

@@ -330,8 +330,8 @@ def stays(model, row, env_state):
 
 
 @kernel
-def lay_out(model, states, start, stop, bounds, chances, targets, ending):
-    """Write what may follow the pairs of states[start] … states[stop - 1]: pair (i, a) from bounds[i * A + a] on.
+def lay_out(model, states, bounds, chances, targets, ending):
+    """Write what may follow the pairs of states [n]: pair (i, a) from bounds[i * A + a] on; bounds[0] is given.
 
     ending [n, A]: the chance that the episode ends, -1 where nothing is known about a pair. Unpacked once and called
     for many states, since handing the model over costs more than looking at a pair.
@@ -351,7 +351,7 @@ def lay_out(model, states, start, stop, bounds, chances, targets, ending):
     )
     offsets, probability = model.known.offsets, model.known.probability
     known_next, terminated = model.known.next_state, model.known.terminated
-    for i in range(start, stop):
+    for i in range(len(states)):
         state = states[i]
         for action in range(n_actions):
             slot, pair = i * n_actions + action, state * n_actions + action

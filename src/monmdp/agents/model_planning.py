@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp.agents.factored_model import lay_out, predicted_reward
-from monmdp.engine.compile import kernel
+from monmdp.engine.compile import inlined, kernel
 from monmdp.model import Floats, Integers
 
 #: Q is planned until it is this accurate, relative to its size, sweeping the greedy policy so many times in between.
@@ -52,7 +52,7 @@ def new_plan(n_states: int, n_actions: int, room: int) -> Plan:
     )
 
 
-@kernel
+@inlined
 def lay_out_all(memory):
     """Lay out all pairs of environment states that are known; returns how many states."""
     model, plan, size = memory.model, memory.plan, 0
@@ -60,7 +60,7 @@ def lay_out_all(memory):
         if memory.explorer.env_discovered[model.env_state[state]]:
             plan.states[size] = state
             size += 1
-    lay_out(model, plan.states, 0, size, plan.bounds, plan.chances, plan.targets, plan.ending)
+    lay_out(model, plan.states[:size], plan.bounds, plan.chances, plan.targets, plan.ending)
     for i in range(size):
         state = plan.states[i]
         env_first = model.env_state[state] * model.n_env_actions

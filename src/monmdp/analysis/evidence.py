@@ -94,6 +94,7 @@ class Statement:
     told: Callable[[list[Detail]], str] | None = None
 
     def check(self, results: Results) -> Claim:
+        """Ask the question of every item, and judge the answers."""
         details = [self._ask(results, name, arguments) for name, arguments in self.items.items()]
         counts = [sum(detail.verdict == verdict for detail in details) for verdict in (CONFIRMED, REFUTED, UNKNOWN)]
         measured = self._told(details) if self.told is None else self.told(details)

@@ -40,6 +40,7 @@ class CellResults:
 
     @property
     def problem_name(self) -> str:
+        """Environment and monitor with their options."""
         return f"{self.environment} + {self.monitor}"
 
     @cached_property

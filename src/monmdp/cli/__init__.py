@@ -30,7 +30,8 @@ from monmdp.errors import MonMDPError, nearest
 class Command(Protocol):
     """A frozen dataclass of arguments that knows how to run."""
 
-    def run(self, console: Console) -> None: ...
+    def run(self, console: Console) -> None:
+        """Do it, and tell the console."""
 
 
 COMMANDS: dict[str, Callable[..., Command]] = {

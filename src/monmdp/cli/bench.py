@@ -34,6 +34,7 @@ class Bench:
     """Also write the table into this Markdown file."""
 
     def run(self, console: Console) -> None:
+        """Measure, print the table, and save it if asked."""
         from monmdp.experiments.benchmark import SHOWN, machine, measure_paper, rows
         from monmdp.plain import PLAIN_AGENTS
 

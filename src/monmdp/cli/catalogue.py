@@ -22,6 +22,7 @@ class List:
     """Print one JSON object instead of tables."""
 
     def run(self, console: Console) -> None:
+        """Print what has a name, with its options."""
         from monmdp import ENVIRONMENTS, MONITORS
         from monmdp.agents import AGENTS, Agent
         from monmdp.environments import Environment
@@ -80,6 +81,7 @@ class Optima:
     """Print one JSON object, environment → monitor → optimal return, instead of a table."""
 
     def run(self, console: Console) -> None:
+        """Print the exact optima of the paper's problems."""
         from monmdp import make, solve
         from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
 

@@ -38,6 +38,7 @@ class Claims:
     """Print one JSON object, with all details, instead of a table."""
 
     def run(self, console: Console) -> None:
+        """Print every claim with what was measured."""
         from monmdp.analysis.claims import check_claims
         from monmdp.analysis.results import Results
 

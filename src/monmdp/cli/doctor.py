@@ -28,6 +28,7 @@ class Doctor:
     """Print one JSON object instead of tables."""
 
     def run(self, console: Console) -> None:
+        """Examine and print; a broken core is an error."""
         with console.status("Looking at everything (the first time, kernels are compiled) …"):
             from monmdp.health import examine
 

@@ -29,6 +29,7 @@ class Export:
     """Keep no more than so many recording points of each run."""
 
     def run(self, console: Console) -> None:
+        """Write the files and say how to look at them."""
         from monmdp.export import to_tensorboard, to_wandb
         from monmdp.export.runs import count_runs
 

@@ -32,6 +32,7 @@ class Figure:
     """The monitor of figures that show a single problem (Button by default)."""
 
     def run(self, console: Console) -> None:
+        """Draw, and say which files were written."""
         from monmdp.analysis.figures import FIGURES, draw_figures, figure_kind
         from monmdp.analysis.figures.drawing import DEFAULT_PROBLEM
         from monmdp.analysis.results import Results

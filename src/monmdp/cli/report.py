@@ -23,6 +23,7 @@ class Report:
     """Where to write the page; by default report.html in the results folder."""
 
     def run(self, console: Console) -> None:
+        """Write the page, and say where it is."""
         from monmdp.analysis.report import write_page
         from monmdp.engine.memory import readable
 

@@ -64,6 +64,7 @@ class Reproduce:
     """Only say what would be done: runs, steps, memory and time."""
 
     def run(self, console: Console) -> None:
+        """Run what is left of the sweep, or only say what that is."""
         from monmdp.experiments.plan import parse_shard
         from monmdp.experiments.runner import plan_sweep, run_sweep
         from monmdp.experiments.sweep import narrowed, preset, read_sweeps

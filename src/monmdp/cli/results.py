@@ -34,6 +34,7 @@ class Results:
     """Print one JSON object instead of a table."""
 
     def run(self, console: Console) -> None:
+        """Merge and verify if asked, then list what there is."""
         from monmdp.experiments.compaction import compact
         from monmdp.experiments.store import DamagedFileError, Store
 

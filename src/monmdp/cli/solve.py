@@ -35,6 +35,7 @@ class Solve:
     """Print one JSON object instead of tables."""
 
     def run(self, console: Console) -> None:
+        """Print the exact answers, and the policy on the grid."""
         from monmdp import diameter, make, solve
 
         problem = make(self.environment, self.monitor, discount=self.discount)

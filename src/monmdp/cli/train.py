@@ -60,6 +60,7 @@ class Train:
     """Save curves and final tables into this file: .npz for everything, .csv for the curves."""
 
     def run(self, console: Console) -> None:
+        """Train, print the outcome, and draw or save it if asked."""
         from monmdp.join import make
 
         for path in (self.plot, self.save):

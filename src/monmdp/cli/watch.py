@@ -45,6 +45,7 @@ class Watch:
     """Training steps a picture, to begin with."""
 
     def run(self, console: Console) -> None:
+        """Play a learning run until it ends or a key stops it."""
         from monmdp.experiments.protocol import agent_defaults, paper_steps
         from monmdp.join import make
         from monmdp.plain.agents import PLAIN_AGENTS, plain_agent

@@ -86,6 +86,7 @@ class Paper:
 
     @property
     def seed_seconds(self) -> float:
+        """Core seconds of one seed of all its problems and agents."""
         return sum(self.core_seconds.values())
 
     @property

@@ -27,10 +27,12 @@ class Batch:
 
     @property
     def name(self) -> str:
+        """The same for the same seeds of the same cell."""
         return batch_name(self.cell.identity, self.seeds)
 
     @property
     def steps(self) -> int:
+        """Training steps of all its seeds together."""
         return self.cell.job.steps * len(self.seeds)
 
     @property
@@ -38,8 +40,9 @@ class Batch:
         """About how long it takes on one core."""
         job = self.cell.job
         touched = job.agent.memory_bytes(job.world) / (job.world.n_states * job.world.n_actions)
-        each = job.steps * (STEP_SECONDS + touched * BYTE_SECONDS) + len(job.point_steps) * EVALUATION_SECONDS
-        return each * len(self.seeds)
+        planning, planning_point = job.agent.planning_seconds(job.world)
+        step = STEP_SECONDS + touched * BYTE_SECONDS + planning
+        return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
     @property
     def memory(self) -> int:

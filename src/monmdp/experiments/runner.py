@@ -61,6 +61,7 @@ class Control:
         self.steps: dict[str, np.ndarray] = {}
 
     def done(self) -> int:
+        """Training steps done so far, over all batches."""
         return int(sum(steps.sum() for steps in list(self.steps.values())))
 
 

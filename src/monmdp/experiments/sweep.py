@@ -11,7 +11,7 @@ from typing import Any
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.experiments.cells import Cell
-from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.experiments.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_MONITORS
 from monmdp.registry import construct
 
 PAPER_AGENTS = ("Directed", "Optimism", "UCB", "QCounts", "Intrinsic", "Naive")
@@ -113,6 +113,14 @@ PRESETS: dict[str, tuple[str, tuple[Sweep, ...]]] = {
     "followup": (
         "the paper's 48 problems with the follow-up's 20,000 steps: DirectedModel and MonitoredMBIE, 30 seeds",
         (Sweep(agents=[*MODEL_AGENTS, *KNOWING_AGENTS], steps=20_000, seeds=30, points=200),),
+    ),
+    "agents": (
+        "every agent in the paper's 48 problems with the follow-up's 20,000 steps, 30 seeds",
+        (Sweep(agents=[*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS], steps=20_000, seeds=30, points=200),),
+    ),
+    "known-monitor": (
+        "the first 4,000 steps of DirectedModel with and without a known monitor, recorded every ten, 30 seeds",
+        (Sweep(agents=[MODEL_AGENTS[0], KNOWING_AGENTS[0]], steps=4_000, seeds=30, points=400),),
     ),
     "unsolvable": (
         "the follow-up's 24 problems with rewards that can never be seen, 50,000 steps, 30 seeds",

@@ -36,6 +36,7 @@ class RunCurve:
 
     @property
     def name(self) -> str:
+        """Problem, agent and seed."""
         return f"{self.problem} / {self.agent} / {self.seed}"
 
 

@@ -26,6 +26,7 @@ class Health:
 
     @property
     def core_works(self) -> bool:
+        """Whether all that must work does."""
         return all(finding.state == "works" for finding in self.core)
 
     @property

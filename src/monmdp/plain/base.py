@@ -60,6 +60,7 @@ class PlainAgent:
                 self.reward_model[env_pair] += error / self.reward_counts[env_pair]
 
     def random_action(self, step: int) -> int:
+        """A uniformly random action, by draw 2 · step + 1."""
         return int(uniform(self.key, 2 * step + 1) * self.problem.n_actions)
 
     def best_action(self, values: np.ndarray, step: int) -> int:
@@ -111,4 +112,5 @@ class PlainQLearner(PlainAgent):
         return 0.0
 
     def wanders(self, step: int) -> bool:
+        """Whether this step is random, with chance ε, by draw 2 · step."""
         return bool(uniform(self.key, 2 * step) < self.epsilon[step])

@@ -80,6 +80,7 @@ class PlainDirectedModel(PlainAgent):
         return self.best_action(self.acting_q[state], step), False
 
     def is_due(self, purpose: int, step: int) -> bool:
+        """Whether anything may be left to do for a purpose."""
         if purpose == 1:
             n_env_actions = len(self.problem.environment.actions)
             pairs = [
@@ -126,6 +127,7 @@ class PlainDirectedModel(PlainAgent):
         return seen == 1 or 1.96 * math.sqrt(self.squares[env_pair] / (seen - 1) / seen) > wanted
 
     def serve(self, purpose: int, states: list[int], step: int) -> list[list[float]]:
+        """g(s,a) of all actions of some states, [states][A]."""
         level, best_chance, n = self.level(), self.model.best_chance(), self.problem.n_actions
         return [[self.service(purpose, s * n + a, step, level, best_chance) for a in range(n)] for s in states]
 
@@ -297,6 +299,7 @@ class Way:
                 self.states.append(state)
 
     def is_current(self, purpose: int, changes: int, state: int) -> bool:
+        """Whether this way still leads a state to the goals of a purpose."""
         return self.purpose == purpose and self.changes == changes and state in self.place
 
     def worth(self, i: int, action: int) -> float:

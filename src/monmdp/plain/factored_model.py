@@ -92,14 +92,17 @@ class PlainModel:
         self.changes = 0
 
     def row(self, pair: int) -> int:
+        """The pair by which environment counts are kept: the environment's if pooled, else the joint one."""
         return int(self.problem.env_pair[pair]) if self.options.pool_environment else pair
 
     def context(self, pair: int) -> int:
+        """The monitor's own pair of state and action."""
         state, action = divmod(pair, self.problem.n_actions)
         n_monitor_actions = len(self.problem.monitor.actions)
         return self.problem.split_state(state)[1] * n_monitor_actions + action % n_monitor_actions
 
     def learn(self, pair: int, next_state: int, terminated: bool, shown: bool, monitor_reward: float) -> None:
+        """Count one step."""
         row, context = self.row(pair), self.context(pair)
         self.tries[row] += 1
         self.visits[pair] += 1
@@ -143,15 +146,18 @@ class PlainModel:
         return reward / outcomes.total(), chance / outcomes.total()
 
     def monitor_reward(self, pair: int) -> float:
+        """r̂M(s,a): given, the pair's own mean, or that of its context."""
         if self.options.known_monitor:
             given = self.given(pair)
             return 0.0 if given is None else given[0]
         return self.own_reward[pair] if self.visits[pair] else self.pooled_reward[self.context(pair)]
 
     def rate(self, context: int) -> float:
+        """How likely a context shows rewards, hopeful at first."""
         return (self.shown[context] + 1.0) / (self.met[context] + 1.0)
 
     def chance_shown(self, pair: int) -> float:
+        """How likely a pair shows its reward."""
         if self.options.known_monitor and self.problem.reachable_pairs[pair]:
             given = self.given(pair)
             if given is not None:
@@ -159,9 +165,11 @@ class PlainModel:
         return self.rate(self.context(pair))
 
     def best_chance(self) -> float:
+        """The most likely showing of all contexts met."""
         return max((self.rate(context) for context, times in self.met.items() if times), default=0.0)
 
     def outcomes_known(self, row: int) -> int:
+        """In how many ways an environment pair has come out."""
         if self.options.known_monitor:
             return len(self.outcomes[row])
         return len(self.moves[row]) + (self.ends.pooled[row][True] > 0)

@@ -45,25 +45,32 @@ class Brush:
         return max(1, round(fraction * self.size))
 
     def fill(self, colour: Colour) -> None:
+        """Colour the whole square."""
         self.draw.rectangle(self._box(0, 0, 1, 1), fill=colour)
 
     def frame(self, colour: Colour, width: float = 0.02) -> None:
+        """Draw the edge of the square."""
         self.draw.rectangle(self._box(0, 0, 1, 1), outline=colour, width=self._width(width))
 
     def circle(self, x: float, y: float, radius: float, fill: Colour, edge: Colour | None = None) -> None:
+        """A disc around (x, y), with an edge if asked."""
         box = self._box(x - radius, y - radius, x + radius, y + radius)
         self.draw.ellipse(box, fill=fill, outline=edge, width=self._width(0.03) if edge else 0)
 
     def ellipse(self, left: float, top: float, right: float, bottom: float, fill: Colour) -> None:
+        """A filled ellipse in a box."""
         self.draw.ellipse(self._box(left, top, right, bottom), fill=fill)
 
     def rectangle(self, left: float, top: float, right: float, bottom: float, fill: Colour) -> None:
+        """A filled box."""
         self.draw.rectangle(self._box(left, top, right, bottom), fill=fill)
 
     def polygon(self, points: list[tuple[float, float]], fill: Colour) -> None:
+        """A filled shape through points."""
         self.draw.polygon([(self.x + x * self.size, self.y + y * self.size) for x, y in points], fill=fill)
 
     def line(self, points: list[tuple[float, float]], fill: Colour, width: float = 0.05) -> None:
+        """A line through points."""
         scaled = [(self.x + x * self.size, self.y + y * self.size) for x, y in points]
         self.draw.line(scaled, fill=fill, width=self._width(width), joint="curve")
 

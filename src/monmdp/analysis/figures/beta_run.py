@@ -17,6 +17,7 @@ COVERED = (0.05, 0.95)
 
 
 def beta_run(data: FigureData) -> Drawing:
+    """β of one run among all seeds of a problem."""
     cells = [cell for cell in data.cells_of_problem() if not np.isnan(cell.curve("beta")).any()]
     if not cells:
         raise MonMDPError(f"No agent in {' + '.join(data.problem)} records β; Directed does.")

@@ -37,22 +37,27 @@ Panels = dict[tuple[str, str], dict[str, Band]]
 
 
 def returns(data: FigureData) -> Drawing:
+    """Greedy return during training in the main environments."""
     return _returns(data, data.main_environments)
 
 
 def returns_all(data: FigureData) -> Drawing:
+    """Greedy return during training in all environments."""
     return _returns(data, data.results.environments)
 
 
 def observed(data: FigureData) -> Drawing:
+    """Rewards observed during training in the main environments."""
     return _observed(data, data.main_environments)
 
 
 def observed_all(data: FigureData) -> Drawing:
+    """Rewards observed during training in all environments."""
     return _observed(data, data.results.environments)
 
 
 def beta(data: FigureData) -> Drawing:
+    """β during training and its threshold."""
     agents = with_beta(data)
     environments = data.results.environments
     thresholds = sorted({value for cell in data.results.cells.values() for value in [threshold(cell)] if value})
@@ -73,6 +78,7 @@ def beta(data: FigureData) -> Drawing:
 
 
 def steps_to_solve(data: FigureData) -> Drawing:
+    """Seeds that are solved for good by each step."""
     environments, agents = data.results.environments, data.results.agents
     panels = _panels(data, environments, agents, lambda cell: solved_band(data, cell))
     legend = [(agent, line_of(style)) for agent, style in agent_styles(agents).items()]

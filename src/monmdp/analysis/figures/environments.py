@@ -35,6 +35,7 @@ class Picture(NamedTuple):
 
 
 def environments(data: FigureData) -> Drawing:
+    """Every environment as a picture."""
     pictures = [_picture(name, _table(data, name)) for name in data.results.environments]
     placed, shelves = _placed(pictures)
     used = max(one.left + one.width for one in placed)

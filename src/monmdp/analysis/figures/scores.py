@@ -47,10 +47,12 @@ COLUMNS = ("problems", "agent", "runs", "number_of_problems")
 
 
 def profiles(data: FigureData) -> Drawing:
+    """Performance profiles over all problems."""
     return _profiles(data, {"all problems": data.results.problems}, (WIDTH - 0.72, 1.9))
 
 
 def profiles_monitors(data: FigureData) -> Drawing:
+    """Performance profiles, one panel a monitor."""
     problems = data.results.problems
     groups = {name: [problem for problem in problems if problem[1] == name] for name in data.results.monitors}
     wide = min(max((WIDTH - 0.66 - 0.1 * (len(groups) - 1)) / len(groups), 0.62), 2.4)
@@ -58,6 +60,7 @@ def profiles_monitors(data: FigureData) -> Drawing:
 
 
 def solving(data: FigureData) -> Drawing:
+    """All runs solved for good by each part of the training budget."""
     found = {}
     for agent in data.results.agents:
         cells = data.results.of_agent(agent)
@@ -155,6 +158,7 @@ AGGREGATES: dict[str, Callable[[Floats], float]] = {
 
 
 def aggregates(data: FigureData) -> Drawing:
+    """Interquartile mean, mean, optimality gap and optimal runs."""
     _check_scored(data)
     agents = data.results.agents
     scores = {agent: values for agent in agents if (values := data.scores(agent)).size}
@@ -168,6 +172,7 @@ def aggregates(data: FigureData) -> Drawing:
 
 
 def improvement(data: FigureData) -> Drawing:
+    """Probability that the first agent beats each other one."""
     _check_scored(data)
     first, *others = data.results.agents
     if not others:

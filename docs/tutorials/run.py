@@ -1,0 +1,61 @@
+"""Run the tutorials and keep what comes out: `python docs/tutorials/run.py`.
+
+Executes every notebook beside this file, and puts what examples/human_feedback.py prints into human-feedback.md and
+what it draws into docs/images/tutorials. Needs the extra `test`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
+PAGE = HERE / "human-feedback.md"
+SCRIPT = HERE.parent.parent / "examples" / "human_feedback.py"
+PICTURES = HERE.parent / "images" / "tutorials"
+#: What a command printed, in a page.
+PRINTED = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+
+
+def executed(path: Path, folder: Path) -> Any:
+    """The notebook with fresh outputs, run in a folder; ends with an error where a cell does."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        coalesce_streams=True,
+    )
+    client.execute()
+    notebook.metadata["language_info"] = {"name": "python"}
+    return notebook
+
+
+def sections(printed: str) -> list[str]:
+    """What the script printed, in parts separated by an empty line."""
+    return [part.strip("\n") + "\n" for part in printed.strip("\n").split("\n\n")]
+
+
+def main() -> None:
+    for path in NOTEBOOKS:
+        with tempfile.TemporaryDirectory() as folder:
+            nbformat.write(executed(path, Path(folder)), path)
+        print(path.name)
+    command = [sys.executable, str(SCRIPT), "--pictures", str(PICTURES)]
+    told = iter(sections(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    PAGE.write_text(PRINTED.sub(lambda _: next(told), PAGE.read_text()))
+    print(PAGE.name)
+
+
+if __name__ == "__main__":
+    main()
