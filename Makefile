@@ -6,7 +6,7 @@ EXTRAS ?= test,human
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
 DOCS_STAMP := .venv/.installed-docs
 
-.PHONY: reproduce test test-all docs docs-links browser lint format clean
+.PHONY: reproduce test test-all docs docs-links browser lint format dist clean
 
 reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them claims, figures, page
 	$(BIN)/monmdp optima
@@ -50,5 +50,14 @@ format: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(subst -,$(comma),$*)]"
 	touch $@
 
+dist: .venv/.installed-build  ## sdist and wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+.venv/.installed-build:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	touch $@
+
 clean:
-	rm -rf .venv build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

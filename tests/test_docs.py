@@ -7,6 +7,7 @@ import runpy
 import shlex
 import subprocess
 import tomllib
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from pages import COMMAND_BLOCKS, PAGES, ROOT, fences, inline_code, name_of
 from monmdp.cli import COMMANDS, main
 
 FENCES = fences()
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 BLOCKS = [pytest.param(fence.body, id=fence.page) for fence in FENCES if fence.language == "python"]
 LINES = [line for fence in FENCES if fence.language in COMMAND_BLOCKS for line in fence.body.splitlines()]
 WRITTEN = sorted({re.split(r"\s{2,}|\s#", line)[0].strip() for line in LINES})
@@ -29,7 +31,7 @@ FILES = {
     if fence.language == "toml" and (found := re.match(r"# (\S+\.toml)\n", fence.body))
 }
 #: These would take long, need a terminal or need results, so they are read and not run.
-ONLY_READ = ("watch", "bench", "results", "claims", "figure", "report")
+ONLY_READ = ("watch", "bench", "results", "claims", "figure", "report", "export")
 
 
 def starting_with(program: str) -> list[str]:
@@ -44,8 +46,19 @@ def read_only(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(words) == 0
 
 
+def skip_without_extras(code: str) -> None:
+    """A script that needs an extra says so: monmdp[extra] in a comment."""
+    for extra in re.findall(r"monmdp\[(\w+)\]", code):
+        for requirement in EXTRAS[extra]:
+            try:
+                version(re.match(r"[\w-]+", requirement)[0])
+            except PackageNotFoundError:
+                pytest.skip(f"{requirement} is not installed; it comes with the extra {extra}")
+
+
 @pytest.mark.parametrize("block", BLOCKS)
 def test_python_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_extras(block)
     monkeypatch.chdir(tmp_path)
     script = tmp_path / "block.py"
     script.write_text(block)
@@ -89,13 +102,13 @@ def test_script_exists(command: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_extras_exist(page: Path) -> None:
     """What `pip install` is told to install besides the library can be installed."""
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for named in re.findall(r"(?:monmdp|\.)\[([\w,]+)\]", page.read_text()):
-        assert set(named.split(",")) <= set(known)
+        assert set(named.split(",")) <= set(EXTRAS)
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    skip_without_extras(script.read_text())
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out
 

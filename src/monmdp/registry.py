@@ -1,25 +1,36 @@
-"""Names of environments and monitors, and the call-like text `Ask(cost=0.5)` that builds them."""
+"""Names of environments, monitors and agents, and the call-like text `Ask(cost=0.5)` that builds them."""
 
 from __future__ import annotations
 
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from monmdp.errors import MonMDPError, nearest
+from monmdp.plugins import BrokenPluginError, BrokenPluginWarning, Plugin, find_plugins
 
 T = TypeVar("T")
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
 
 
 class Registry(Generic[T]):
-    """Classes of one kind by name; names are found in any case."""
+    """Classes of one kind by name, ours and those of plug-ins; names are found in any case.
 
-    def __init__(self, kind: str) -> None:
+    A plug-in is imported when it is asked for, or when all classes are. One that cannot be used is told in a warning,
+    once, and left out.
+    """
+
+    def __init__(self, kind: str, base: type[T] | None = None) -> None:
         self.kind = kind
+        self._base = base
         self._entries: dict[str, type[T]] = {}
+        self._waiting: dict[str, Plugin] | None = None
+        self._loaded: dict[str, Plugin] = {}
+        self._broken: dict[Plugin, str] = {}
+        self._told: set[str] = set()
 
     def add(self, entry: type[T]) -> type[T]:
         """Register a class under its own name; usable as a decorator."""
@@ -30,25 +41,85 @@ class Registry(Generic[T]):
         return entry
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        self._load_all()
+        self._warn(self._broken.values())
+        return iter(list(self._entries))
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(list(iter(self)))
 
     def __contains__(self, name: str) -> bool:
-        return name.casefold() in {known.casefold() for known in self._entries}
+        return any(_alike(name, known) for known in self.names())
+
+    def names(self) -> list[str]:
+        """All names, those of plug-ins included; nothing is imported."""
+        return list({**self._entries, **self._plugins()})
+
+    def broken(self) -> dict[Plugin, str]:
+        """The plug-ins that cannot be used, each with a sentence; imports all of them. Who asks needs no warning."""
+        self._load_all()
+        self._told.update(self._broken.values())
+        return dict(self._broken)
+
+    def origin(self, name: str) -> str:
+        """The package, with its version, that the class `name` comes from; empty for our own."""
+        plugin = self._loaded.get(name)
+        return f"{plugin.package} {plugin.version}" if plugin else ""
 
     def find(self, name: str) -> type[T]:
         """The class called `name`, in any case."""
+        for waiting in list(self._plugins()):
+            if _alike(waiting, name):
+                self._load(waiting)
+        complaints = [sentence for plugin, sentence in self._broken.items() if _alike(plugin.name, name)]
         for known, entry in self._entries.items():
-            if known.casefold() == name.casefold():
+            if _alike(known, name):
+                self._warn(complaints)
                 return entry
-        raise MonMDPError(f"There is no {self.kind} called {name!r}. {nearest(name, self._entries)}")
+        if complaints:
+            raise MonMDPError(complaints[0])
+        raise MonMDPError(f"There is no {self.kind} called {name!r}. {nearest(name, self.names())}")
 
     def build(self, spec: str, **options: Any) -> T:
         """An instance from text such as `Ask` or `Ask(cost=0.5)`; keyword options come on top."""
         name, written = parse_spec(spec)
         return construct(self.find(name), {**written, **options})
+
+    def _plugins(self) -> dict[str, Plugin]:
+        """Plug-ins that nobody has asked for yet; found once, after our own classes."""
+        if self._waiting is None:
+            self._waiting = {}
+            for plugin in find_plugins(self.kind) if self._base else ():
+                taken = next((known for known in self.names() if _alike(known, plugin.name)), None)
+                if taken is None:
+                    self._waiting[plugin.name] = plugin
+                else:
+                    owner = f"{self._waiting[taken].package} has" if taken in self._waiting else "monmdp itself has"
+                    self._broken[plugin] = plugin.complaint(f"{owner} another {self.kind} of that name")
+        return self._waiting
+
+    def _load(self, name: str) -> None:
+        plugin = self._plugins().pop(name)
+        assert self._base is not None
+        try:
+            self.add(plugin.load(self._base))
+            self._loaded[name] = plugin
+        except (BrokenPluginError, MonMDPError) as error:
+            self._broken[plugin] = plugin.complaint(str(error).rstrip("."))
+
+    def _load_all(self) -> None:
+        for name in list(self._plugins()):
+            self._load(name)
+
+    def _warn(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            if sentence not in self._told:
+                self._told.add(sentence)
+                warnings.warn(sentence, BrokenPluginWarning, stacklevel=3)
+
+
+def _alike(name: str, other: str) -> bool:
+    return name.casefold() == other.casefold()
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:

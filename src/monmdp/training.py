@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -14,6 +13,7 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.curves import Curves
+from monmdp.engine.cores import n_cores
 from monmdp.engine.cuda.backend import chosen as chosen_device
 from monmdp.engine.cuda.backend import train_on_gpu
 from monmdp.engine.cuda.schedule import Work
@@ -195,11 +195,6 @@ class Job:
             evaluation=self.evaluation,
             seconds=seconds,
         )
-
-
-def n_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _in_parallel(job: Job, seeds: list[int], workers: int, progress: Progress | None) -> list[Finished]:

@@ -110,7 +110,7 @@ class Agent:
         return spec_of(self)
 
 
-AGENTS: Registry[Agent] = Registry("agent")
+AGENTS: Registry[Agent] = Registry("agent", Agent)
 
 
 def schedule(given: Any, steps: int, what: str) -> Floats:

@@ -15,6 +15,8 @@ from rich.console import Console
 from monmdp.cli.bench import Bench
 from monmdp.cli.catalogue import List, Optima
 from monmdp.cli.claims import Claims
+from monmdp.cli.doctor import Doctor
+from monmdp.cli.export import Export
 from monmdp.cli.figure import Figure
 from monmdp.cli.report import Report
 from monmdp.cli.reproduce import Reproduce
@@ -41,9 +43,11 @@ COMMANDS: dict[str, Callable[..., Command]] = {
     "report": Report,
     "figure": Figure,
     "claims": Claims,
+    "export": Export,
     "watch": Watch,
     "bench": Bench,
     "optima": Optima,
+    "doctor": Doctor,
 }
 
 DESCRIPTION = """Reinforcement learning when rewards cannot always be seen.

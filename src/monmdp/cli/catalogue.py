@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json as json_text
 from dataclasses import dataclass
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 
@@ -31,8 +33,12 @@ class List:
             ("monitors", MONITORS, Monitor),
             ("agents", AGENTS, Agent),
         ]
+        broken = [sentence for _, registry, _ in kinds for sentence in registry.broken().values()]
         if self.json:
-            print(json_text.dumps({title: list(registry) for title, registry, _ in kinds}))
+            named: dict[str, Any] = {title: list(registry) for title, registry, _ in kinds}
+            origins = {name: registry.origin(name) for _, registry, _ in kinds for name in registry}
+            named["plugins"] = {name: origin for name, origin in origins.items() if origin}
+            print(json_text.dumps({**named, "broken": broken}))
             return
         for title, registry, base in kinds:
             table = Table(title=f"{len(registry)} {title}", title_justify="left", box=None, padding=(0, 2, 0, 0))
@@ -40,17 +46,31 @@ class List:
                 table.add_column(column, overflow="fold")
             for name in registry:
                 entry = registry.find(name)
-                table.add_row(f"[bold]{name}[/]", entry.__doc__.splitlines()[0], _options(entry, base))
+                table.add_row(f"[bold]{name}[/]", escape(_summary(entry, registry.origin(name))), _options(entry, base))
             console.print(table)
             shared = _options(base, object)
             console.print(f"[dim]Every one also takes: {shared}[/]\n" if shared else "")
         console.print('[dim]Options are written as in monmdp solve Empty "Ask(cost=0.5)".[/]')
+        for sentence in broken:
+            console.print(sentence, style="yellow", soft_wrap=True, markup=False)
+
+
+def _summary(entry: Any, origin: str) -> str:
+    """The first line of a docstring, and the package that it comes from unless that is ours."""
+    told = (inspect.getdoc(entry) or "").partition("\n")[0]
+    return f"{told} ({origin})" if origin else told
 
 
 def _options(entry: Any, base: Any) -> str:
     inherited = {field.name for field in dataclasses.fields(base)} if dataclasses.is_dataclass(base) else set()
     own = [field for field in dataclasses.fields(entry) if field.name not in inherited]
-    return ", ".join(f"{field.name}={field.default!r}" for field in own)
+    return escape(", ".join(f"{field.name}={_default(field)}" for field in own))
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return repr(field.default_factory())
+    return "?" if field.default is dataclasses.MISSING else repr(field.default)
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,8 @@ class _Display:
 
 
 def _print_plan(console: Console, report: Report, left: list[Batch], threads: int | None) -> None:
+    from monmdp.engine.cores import n_cores
     from monmdp.engine.memory import readable
-    from monmdp.training import n_cores
 
     cores = threads or n_cores()
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,19 @@ def cache_folder() -> Path:
     return Path(base) / "monmdp" / sha.hexdigest()[:16]
 
 
+def can_be_written(folder: Path) -> bool:
+    """Whether files can be kept in a folder, which is made if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
 _FOLDER = cache_folder()
+#: Otherwise Numba would look for another place, where it would not notice changes in other files.
+_KEPT = can_be_written(_FOLDER)
 _SETTING = threading.Lock()  # the setting below is Numba's own and global; threads must not see each other's
 
 
@@ -37,7 +50,8 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
         before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
         numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
         try:
-            return numba.njit(**{"cache": True, "nogil": True, "error_model": "numpy", **options})(function)
+            wished = {"cache": True, "nogil": True, "error_model": "numpy", **options}
+            return numba.njit(**{**wished, "cache": wished["cache"] and _KEPT})(function)
         finally:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 

@@ -95,7 +95,7 @@ class Environment:
         return _compile(self)
 
 
-ENVIRONMENTS: Registry[Environment] = Registry("environment")
+ENVIRONMENTS: Registry[Environment] = Registry("environment", Environment)
 
 
 def start_distribution(environment: Environment) -> dict[Hashable, float]:

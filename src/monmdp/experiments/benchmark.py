@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from monmdp.engine.cores import n_cores
 from monmdp.experiments.plan import BATCH, Batch
 from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
 from monmdp.experiments.runner import Control, Outcome, run_batch, run_sweep
@@ -19,7 +20,7 @@ from monmdp.join import make
 from monmdp.model import MonMDP
 from monmdp.plain.agents import PLAIN_AGENTS, plain_agent
 from monmdp.plain.loop import training
-from monmdp.training import as_agent, n_cores, train
+from monmdp.training import as_agent, train
 
 #: Problems of different kind and size whose rows are shown.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))

@@ -13,6 +13,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.curves import Curves
+from monmdp.engine.cores import n_cores
 from monmdp.engine.cuda.backend import chosen as chosen_device
 from monmdp.engine.cuda.backend import train_on_gpu
 from monmdp.engine.cuda.schedule import Work
@@ -23,7 +24,7 @@ from monmdp.experiments.cells import Cell
 from monmdp.experiments.plan import Batch, batches, wanted
 from monmdp.experiments.store import DamagedFileError, Store, is_disk_full, is_results_folder
 from monmdp.experiments.sweep import Sweep
-from monmdp.training import Finished, n_cores
+from monmdp.training import Finished
 
 #: Told now and then: the report so far, and the steps done.
 Watcher = Callable[["Report", int], None]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from monmdp.gym.single import MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
 
+#: The version in the Gymnasium id of environments whose dynamics have changed since their first release.
+VERSIONS: dict[str, int] = {}
+
 
 def build(environment: Any, monitor: Any, discount: float | None, options: dict[str, Any]) -> MonMDP:
     """A problem from the keyword arguments of gymnasium.make; further options go to the environment."""
@@ -60,13 +63,18 @@ def make_vector(
     return MonitoredVectorEnv(build(environment, monitor, discount, options), num_envs, autoreset_mode)
 
 
+def environment_id(name: str) -> str:
+    """The Gymnasium id of an environment, such as monmdp/Empty-v0."""
+    return f"monmdp/{name}-v{VERSIONS.get(name, 0)}"
+
+
 def register_all() -> None:
-    """Register every environment of the catalogue; harmless to call again."""
+    """Register every environment, those of plug-ins by name only; harmless to call again."""
     here = __name__
-    for name in ("MonMDP", *ENVIRONMENTS):
-        if f"monmdp/{name}-v0" not in registry:
+    for name in ("MonMDP", *ENVIRONMENTS.names()):
+        if environment_id(name) not in registry:
             register(
-                f"monmdp/{name}-v0",
+                environment_id(name),
                 entry_point=f"{here}:make_single",
                 vector_entry_point=f"{here}:make_vector",
                 kwargs={} if name == "MonMDP" else {"environment": name},

@@ -82,4 +82,4 @@ class Monitor:
         return spec_of(self)
 
 
-MONITORS: Registry[Monitor] = Registry("monitor")
+MONITORS: Registry[Monitor] = Registry("monitor", Monitor)

@@ -11,8 +11,8 @@ import numpy as np
 from monmdp.analysis.report.packing import number, pack, pack_widths
 from monmdp.analysis.results import CellResults, Results
 from monmdp.analysis.statistics import Interval, mean_interval, steps_until_solved, wilson
+from monmdp.engine.cores import n_cores
 from monmdp.model import Integers, MonMDP
-from monmdp.training import n_cores
 
 #: Curves that can be looked at, by their column.
 METRICS = ("return", "observed", "beta", "visited", "explored")

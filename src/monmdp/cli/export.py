@@ -1,0 +1,44 @@
+"""`monmdp export`: finished results for TensorBoard or Weights & Biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write finished results as TensorBoard event files or offline Weights & Biases runs.
+
+    For example: monmdp export results --to tensorboard --out events. Nothing is uploaded.
+    """
+
+    folder: tyro.conf.Positional[Path] = Path("results")
+    """The results folder."""
+    to: Literal["tensorboard", "wandb"] = "tensorboard"
+    """Which viewer."""
+    out: Path = Path("exported")
+    """A new folder for the files."""
+    average: bool = False
+    """One run for each agent and problem, the mean of its seeds, instead of one for each seed."""
+    points: int | None = None
+    """Keep no more than so many recording points of each run."""
+
+    def run(self, console: Console) -> None:
+        """Write the files and say how to look at them."""
+        from monmdp.export import to_tensorboard, to_wandb
+        from monmdp.export.runs import count_runs
+
+        runs = count_runs(self.folder, self.average)
+        with console.status(f"Writing {runs:,} runs …"):
+            write = {"tensorboard": to_tensorboard, "wandb": to_wandb}[self.to]
+            write(self.folder, self.out, self.average, self.points)
+        look = {
+            "tensorboard": f"tensorboard --logdir {self.out}",
+            "wandb": f"wandb sync {self.out}/wandb/offline-run-*",
+        }
+        console.print(f"{runs:,} runs are in {self.out}; {look[self.to]} shows them.", soft_wrap=True, markup=False)

@@ -1,0 +1,105 @@
+"""`monmdp doctor`: tells what is there, what works, and what to do; only a broken core is a failure."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from plugin_packages import run_with, write_package
+
+import monmdp
+
+
+def examine(target: Path, *words: str, code: int = 0, **environment: str) -> dict:
+    done = run_with(target, "-m", "monmdp", "doctor", "--json", *words, **environment)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return json.loads(done.stdout)
+
+
+def states(findings: list[dict]) -> dict[str, str]:
+    return {finding["name"]: finding["state"] for finding in findings}
+
+
+def break_module(target: Path, name: str) -> Path:
+    """A package that is installed and cannot be imported."""
+    (target / f"{name}.py").write_text("raise ImportError('libsomething.so: cannot open shared object file')\n")
+    return target
+
+
+def test_everything_works_here(tmp_path):
+    found = examine(tmp_path)
+    assert found["core_works"] is True
+    assert found["advice"] == []
+    assert set(states(found["core"]).values()) == {"works"}
+    assert found["versions"]["monmdp"] == monmdp.__version__
+    assert found["versions"]["Python"].startswith(platform.python_version())
+    assert found["versions"]["numba"] == version("numba")
+    assert states(found["extras"])["test"] == "works"
+    assert "compiled kernels" in found["cache"][0]["told"]
+    assert "rm -r" in found["cache"][0]["told"]
+
+
+def test_the_page(tmp_path):
+    done = run_with(tmp_path, "-m", "monmdp", "doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    for part in ("versions", "machine", "core", "extras", "cores", "memory", "GPU", "cache", version("pyarrow")):
+        assert part in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Everything works.")
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path):
+    """Below a file nobody can write, not even root; everything still works, a bit slower."""
+    (tmp_path / "file").touch()
+    place = str(tmp_path / "file" / "cache")
+    found = examine(tmp_path, MONMDP_CACHE=place)
+    assert found["core_works"] is True
+    assert states(found["cache"]) == {"cache": "broken"}
+    assert found["advice"] == [f"{place}/monmdp cannot be written: set MONMDP_CACHE to a folder that can"]
+
+
+def test_an_empty_cache_folder(tmp_path):
+    """After the check of exact answers there are some kernels in it."""
+    found = examine(tmp_path, MONMDP_CACHE=str(tmp_path / "new"))
+    assert "compiled kernels" in found["cache"][0]["told"]
+    assert "0 B of it from other versions" in found["cache"][0]["told"]
+
+
+def test_plugins_found_and_broken(tmp_path):
+    code = "from monmdp import Environment\nclass Pond(Environment):\n    'A pond.'\n"
+    target = write_package(tmp_path / "t", "fine-pond", code, environments="Pond")
+    write_package(target, "sad-lake", "import no_such_module\n", monitors="Lake", agents="Heron")
+    page = run_with(target, "-m", "monmdp", "doctor")
+    assert page.returncode == 0
+    assert "environment of fine-pond 1.0" in page.stdout
+    for kind, name in (("monitor", "Lake"), ("agent", "Heron")):
+        sentence = f"The {kind} '{name}' of the package sad-lake 1.0 cannot be used: ModuleNotFoundError"
+        assert sentence in page.stdout
+    assert page.stdout.splitlines()[-1] == "To do: update or remove the package sad-lake."
+
+
+def test_a_broken_core_is_a_failure(tmp_path):
+    found = examine(break_module(tmp_path, "pyarrow"), code=2)
+    assert states(found["core"])["results"] == "broken"
+    assert states(found["core"])["exact answers"] == "works"
+    assert "libsomething" in next(part["told"] for part in found["core"] if part["name"] == "results")
+    assert found["advice"][0].startswith("results cannot be used; install monmdp again")
+
+
+def test_a_broken_compiler_is_a_failure_in_one_line(tmp_path):
+    done = run_with(break_module(tmp_path, "numba"), "-m", "monmdp", "doctor")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "The core does not work: compiler cannot be used" in done.stderr
+    assert "numba" in done.stdout
+
+
+def test_a_broken_extra_is_told_and_is_no_failure(tmp_path):
+    pytest.importorskip("pygame", reason="the extra human is not installed")
+    page = run_with(break_module(tmp_path, "pygame"), "-m", "monmdp", "doctor")
+    assert page.returncode == 0
+    advice = "human is installed and cannot be used; pip install 'monmdp[human]'"
+    assert page.stdout.splitlines()[-1] == f"To do: {advice}."
