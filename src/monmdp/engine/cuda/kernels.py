@@ -130,7 +130,7 @@ def compiled_for(
     ours = agent.__module__.startswith("monmdp.")
 
     def made() -> Compiled:
-        body = _body_of(agent, schema, noisy)
+        body = _body_of(agent, schema, noisy, threads)
         return compile_kernel(body, SIGNATURE, capability, (threads, blocks), agent.__name__, from_start=ours)
 
     if not ours:
@@ -138,11 +138,11 @@ def compiled_for(
     return kept(f"{agent.__module__}.{agent.__name__} {schema} {capability} {threads} {blocks} {noisy}", made)
 
 
-def _body_of(agent: Any, schema: Schema, noisy: bool) -> Any:
+def _body_of(agent: Any, schema: Schema, noisy: bool, threads: int) -> Any:
     """The kernel's body with everything that is the agent's own."""
     given = {"rebuild": rebuild_function(schema), "schema_words": schema.words, "beta": agent.beta}
     if works_together(agent):
-        return _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy)})
+        return _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy, threads)})
     own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
     given |= {"advance": adapted(loop._advance, noisy, **own), "plan": adapted(agent.plan)}
     return _bound(_warp_body, f"warp_{agent.__name__}", given)
