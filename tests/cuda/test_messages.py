@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import monmdp
 from monmdp.cli import main
-from monmdp.engine.cuda import backend, driver
+from monmdp.engine.cuda import backend, driver, launches
+from monmdp.engine.cuda.schedule import Work
+from monmdp.engine.loop import new_record
 from monmdp.experiments.runner import run_sweep
 from monmdp.experiments.sweep import Sweep
 
@@ -47,8 +50,9 @@ def nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(autouse=True)
 def _ask_again_after() -> Any:
+    asked = backend.device
     yield
-    backend.device.cache_clear()
+    asked.cache_clear()
 
 
 def test_cuda_says_what_is_missing(nothing: str) -> None:
@@ -107,10 +111,52 @@ def test_a_gpu_and_a_cluster_do_not_go_together(monkeypatch: pytest.MonkeyPatch,
         run_sweep(SMALL, tmp_path / "r", device="cuda", cluster=object())
 
 
-def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from monmdp.engine.cuda.schedule import Work
-    from monmdp.engine.loop import new_record
+MIXED = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive", "DirectedModel"], seeds=2, steps=60, points=5)
 
+
+def test_an_agent_that_no_gpu_can_run_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    said = r"^DirectedModel cannot run on a GPU: its remarks .* Train it with device 'cpu' or 'auto'\.$"
+    with pytest.raises(monmdp.MonMDPError, match=said):
+        monmdp.train(monmdp.make("Loop", "Ask"), "DirectedModel", 1, steps=20, points=2, device="cuda")
+    with pytest.raises(monmdp.MonMDPError, match=said):
+        run_sweep(MIXED, tmp_path / "results", device="cuda")
+    assert not (tmp_path / "results").exists()
+
+
+def test_auto_leaves_such_agents_to_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    went: list[str] = []
+
+    def gpu(work: Any, **options: Any) -> Any:
+        for part in work:
+            went.append(part.job.agent_name)
+            records = [new_record(len(part.job.point_steps)) for _ in part.seeds]
+            yield part, [part.job.run(s, r, np.zeros(2, np.int64)) for s, r in zip(part.seeds, records, strict=True)]
+
+    monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
+    monkeypatch.setattr(launches, "_compiles", lambda launch, capability: True)
+    for place in ("monmdp.training", "monmdp.experiments.runner"):
+        monkeypatch.setattr(f"{place}.chosen_device", lambda name: "cuda")
+        monkeypatch.setattr(f"{place}.train_on_gpu", gpu)
+    assert run_sweep(MIXED, tmp_path / "auto", device="auto").done == 4
+    assert went == ["Naive"]
+    monkeypatch.undo()
+    run_sweep(MIXED, tmp_path / "cpu")
+    one, other = (sorted(path.name for path in (tmp_path / name).rglob("*.parquet")) for name in ("cpu", "auto"))
+    assert one == other
+
+
+def test_auto_trains_such_an_agent_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = monmdp.make("Loop", "Ask")
+    here = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3)
+    monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
+    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
+    auto = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3, device="auto")
+    assert np.array_equal(auto.q, here.q, equal_nan=True)
+
+
+def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def in_pieces(work: list[Work], **options: Any) -> Any:
         for part in work:
             for seed in part.seeds:

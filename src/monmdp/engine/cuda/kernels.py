@@ -14,13 +14,12 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types as cuda_types
 
-from monmdp.agents.base import no_begin, no_plan
-from monmdp.agents.directed import act_directed, update_directed
 from monmdp.engine import loop
 from monmdp.engine.cuda.compiling import Compiled, compile_kernel, kept
 from monmdp.engine.cuda.evaluation import keep_policy
 from monmdp.engine.cuda.intrinsics import address_of, vector_at
 from monmdp.engine.cuda.rebuilding import rebuild_function
+from monmdp.engine.cuda.schedule import works_together
 from monmdp.engine.cuda.successors import advance_together
 from monmdp.engine.cuda.together import EVERYONE, WARP, adapted
 from monmdp.engine.cuda.views import Schema
@@ -107,12 +106,6 @@ def _block_body(rows, row_words):
                 record_point(run, point, beta(run.memory, run.cursor[1]))
         cuda.syncthreads()
     move_near(words[schema_words:], near, True)
-
-
-def works_together(agent: Any) -> bool:
-    """Whether an agent class learns successor values by blocks: with Directed's own kernels, unchanged."""
-    own = (agent.act, agent.update, agent.begin, agent.plan, agent.sees_everything)
-    return own == (act_directed, update_directed, no_begin, no_plan, False)
 
 
 def _bound(body: Any, name: str, names: dict[str, Any]) -> Any:
