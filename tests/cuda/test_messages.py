@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 
 import monmdp
 from monmdp.cli import main
-from monmdp.engine.cuda import backend, driver, launches
+from monmdp.engine.cuda import backend, compiling, driver, launches
+from monmdp.engine.cuda.compiling import UnsuitableError
 from monmdp.engine.cuda.schedule import Work
 from monmdp.engine.loop import new_record
 from monmdp.experiments.runner import run_sweep
 from monmdp.experiments.sweep import Sweep
+from monmdp.training import Job
 
 SMALL = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive"], seeds=2, steps=50, points=5)
 
@@ -111,6 +114,22 @@ def test_a_gpu_and_a_cluster_do_not_go_together(monkeypatch: pytest.MonkeyPatch,
         run_sweep(SMALL, tmp_path / "r", device="cuda", cluster=object())
 
 
+def test_progress_never_goes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def all_at_once(work: list[Work], watcher: Any) -> Any:
+        watcher(work, [np.full((len(part.seeds), 2), part.job.steps) for part in work])
+        for part in work:
+            records = [new_record(len(part.job.point_steps)) for _ in part.seeds]
+            yield part, [part.job.run(s, r, np.zeros(2, np.int64)) for s, r in zip(part.seeds, records, strict=True)]
+
+    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", all_at_once)
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    told: list[int] = []
+    two = dataclasses.replace(SMALL, agents=["Naive", "UCB"])
+    report = run_sweep(two, tmp_path, device="cuda", watcher=lambda report, steps: told.append(steps))
+    assert report.done == 4
+    assert told == [200] * 3
+
+
 MIXED = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive", "DirectedModel"], seeds=2, steps=60, points=5)
 
 
@@ -145,6 +164,30 @@ def test_auto_leaves_such_agents_to_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp
     run_sweep(MIXED, tmp_path / "cpu")
     one, other = (sorted(path.name for path in (tmp_path / name).rglob("*.parquet")) for name in ("cpu", "auto"))
     assert one == other
+
+
+def test_an_agent_whose_kernels_do_not_compile_is_not_suitable(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[launches.Launch] = []
+
+    def fails(launch: launches.Launch, capability: tuple[int, int]) -> Any:
+        tried.append(launch)
+        raise UnsuitableError("It cannot run on a GPU.")
+
+    monkeypatch.setattr(launches, "compiled", fails)
+    launches._compiles.cache_clear()
+    job = Job(monmdp.make("Loop", "Ask"), "Naive", 20, 2)
+    assert [launches.can_compile(job, (9, 0)) for _ in range(2)] == [False, False]
+    assert len(tried) == 1  # compiling takes seconds, and is not tried twice
+    launches._compiles.cache_clear()
+
+
+def test_what_numba_says_becomes_a_sentence() -> None:
+    said = "Failed in cuda mode pipeline (step: native lowering)\n\x1b[1mNRT required but not enabled\x1b[0m\nDuring: …"
+    assert compiling._reason(Exception(said)) == compiling.NO_NEW_ARRAYS[1]
+    other = (
+        "Failed in cuda mode pipeline (step: nopython frontend)\n\x1b[1mUse of unsupported function 'sorted':\x1b[0m"
+    )
+    assert compiling._reason(Exception(other)) == "Use of unsupported function 'sorted'."
 
 
 def test_auto_trains_such_an_agent_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from gpu import needs_compiler
 import monmdp
 from monmdp.agents.base import QLearner, update_q_learner
 from monmdp.engine.compile import inlined
-from monmdp.engine.cuda.launches import can_compile
 from monmdp.engine.cuda.run import new_run
 from monmdp.engine.cuda.snapshots import Evaluated
 from monmdp.engine.cuda.views import schema_of
@@ -114,27 +113,7 @@ def test_an_own_agent_compiles() -> None:
 
 
 def test_an_own_agent_that_does_not_compile_gets_a_sentence() -> None:
-    agent = Allocates(alpha=1.0, initial_q=0.0)
     with pytest.raises(monmdp.MonMDPError, match=r"^Allocates cannot run on a GPU: .* 'cpu' or 'auto'\.$") as told:
-        compiled(agent)
+        compiled(Allocates(alpha=1.0, initial_q=0.0))
     assert "\n" not in str(told.value)
     assert "\x1b" not in str(told.value)
-    assert not can_compile(Job(monmdp.make("Loop", "Ask"), agent, 50, 5), HOPPER)
-
-
-@inlined
-def act_on_a_copy(memory, state, step, key):  # type: ignore[no-untyped-def]
-    memory.q[state] = memory.q[0]
-    return 0, False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Copies(Allocates):
-    """Copies one row over another, for which Numba wants memory of its own."""
-
-    act = act_on_a_copy
-
-
-def test_what_numba_calls_a_runtime_is_said_in_words() -> None:
-    with pytest.raises(monmdp.MonMDPError, match="makes a new array, or copies a whole one"):
-        compiled(Copies(alpha=1.0, initial_q=0.0))

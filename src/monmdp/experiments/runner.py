@@ -186,11 +186,13 @@ def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watche
     work = [Work(batch.cell.job, batch.seeds, number) for number, batch in enumerate(left)]
     found: dict[int, dict[int, Finished]] = {}
     started = time.perf_counter()
-    before = 0
+    before = most = 0  # steps of what came back, and all that were seen done
 
     def tell(parts: list[Work], steps: list[np.ndarray]) -> None:
+        nonlocal most
+        most = max(most, before + sum(int(done[:, 0].sum()) for done in steps))
         if watcher is not None:
-            watcher(report, before + sum(int(done[:, 0].sum()) for done in steps))
+            watcher(report, most)
 
     for part, results in train_on_gpu(work, watcher=tell):
         batch = left[part.number]
@@ -203,7 +205,7 @@ def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watche
             keep(store, report, Outcome(batch, curves, []))
             del found[part.number]
             if watcher is not None:
-                watcher(report, before)
+                watcher(report, max(most, before))
 
 
 def _run_here(
