@@ -197,12 +197,12 @@ class Wave:
 
     def _evaluations(self, tables: list[np.ndarray], taken: list[int]) -> list[Any]:
         """What to launch to evaluate every policy that was kept, 32 versions a warp."""
-        from monmdp.engine.cuda.evaluation import EVALUATING, STATE_BYTES, compiled_evaluation
-
         gpu = self._gpu
         exact = [i for i, group in enumerate(self._groups) if group.job.episodes == 0]
         if not exact:
             return []
+        from monmdp.engine.cuda.evaluation import EVALUATING, STATE_BYTES, compiled_evaluation
+
         parts: dict[Any, list[np.ndarray]] = {}
         for i in exact:
             group = self._groups[i]
