@@ -15,7 +15,7 @@ from monmdp.agents.base import AGENTS, Agent
 from monmdp.curves import Curves
 from monmdp.engine.cores import n_cores
 from monmdp.engine.cuda.backend import chosen as chosen_device
-from monmdp.engine.cuda.backend import train_on_gpu
+from monmdp.engine.cuda.backend import is_suitable, train_on_gpu
 from monmdp.engine.cuda.schedule import Work
 from monmdp.engine.evaluation import new_evaluator
 from monmdp.engine.loop import Record, loop_of, new_cursor, new_record, stream_keys
@@ -61,11 +61,11 @@ def train(
     seeds: how many, or which. steps: for the paper's problems, by default the paper's. points: by default
     1,000, at most one a step. evaluation: "exact", "sampled" as in the paper, or "none". The same seed gives
     the same result, whatever the threads, the other seeds, the points and the device: "cpu", "cuda" for a GPU, or
-    "auto" for a GPU if there is one.
+    "auto" for a GPU if there is one that can run the agent.
     """
     chosen = as_seeds(seeds)
     job = Job(problem, agent, steps, points, evaluation)
-    if chosen_device(device) == "cuda":
+    if chosen_device(device) == "cuda" and (device == "cuda" or is_suitable(job)):
         return _on_gpu(job, chosen, progress)
     workers = min(len(chosen), job.workers(threads))
     started = time.perf_counter()

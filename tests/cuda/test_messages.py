@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,13 @@ import pytest
 
 import monmdp
 from monmdp.cli import main
-from monmdp.engine.cuda import backend, driver
+from monmdp.engine.cuda import backend, compiling, driver, launches
+from monmdp.engine.cuda.compiling import UnsuitableError
+from monmdp.engine.cuda.schedule import Work
+from monmdp.engine.loop import new_record
 from monmdp.experiments.runner import run_sweep
 from monmdp.experiments.sweep import Sweep
+from monmdp.training import Job
 
 SMALL = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive"], seeds=2, steps=50, points=5)
 
@@ -47,8 +53,9 @@ def nothing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(autouse=True)
 def _ask_again_after() -> Any:
+    asked = backend.device
     yield
-    backend.device.cache_clear()
+    asked.cache_clear()
 
 
 def test_cuda_says_what_is_missing(nothing: str) -> None:
@@ -107,10 +114,92 @@ def test_a_gpu_and_a_cluster_do_not_go_together(monkeypatch: pytest.MonkeyPatch,
         run_sweep(SMALL, tmp_path / "r", device="cuda", cluster=object())
 
 
-def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from monmdp.engine.cuda.schedule import Work
-    from monmdp.engine.loop import new_record
+def test_progress_never_goes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def all_at_once(work: list[Work], watcher: Any) -> Any:
+        watcher(work, [np.full((len(part.seeds), 2), part.job.steps) for part in work])
+        for part in work:
+            records = [new_record(len(part.job.point_steps)) for _ in part.seeds]
+            yield part, [part.job.run(s, r, np.zeros(2, np.int64)) for s, r in zip(part.seeds, records, strict=True)]
 
+    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", all_at_once)
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    told: list[int] = []
+    two = dataclasses.replace(SMALL, agents=["Naive", "UCB"])
+    report = run_sweep(two, tmp_path, device="cuda", watcher=lambda report, steps: told.append(steps))
+    assert report.done == 4
+    assert told == [200] * 3
+
+
+MIXED = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive", "DirectedModel"], seeds=2, steps=60, points=5)
+
+
+def test_an_agent_that_no_gpu_can_run_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    said = r"^DirectedModel cannot run on a GPU: its remarks .* Train it with device 'cpu' or 'auto'\.$"
+    with pytest.raises(monmdp.MonMDPError, match=said):
+        monmdp.train(monmdp.make("Loop", "Ask"), "DirectedModel", 1, steps=20, points=2, device="cuda")
+    with pytest.raises(monmdp.MonMDPError, match=said):
+        run_sweep(MIXED, tmp_path / "results", device="cuda")
+    assert not (tmp_path / "results").exists()
+
+
+def test_auto_leaves_such_agents_to_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    went: list[str] = []
+
+    def gpu(work: Any, **options: Any) -> Any:
+        for part in work:
+            went.append(part.job.agent_name)
+            records = [new_record(len(part.job.point_steps)) for _ in part.seeds]
+            yield part, [part.job.run(s, r, np.zeros(2, np.int64)) for s, r in zip(part.seeds, records, strict=True)]
+
+    monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
+    monkeypatch.setattr(launches, "_compiles", lambda launch, capability: True)
+    for place in ("monmdp.training", "monmdp.experiments.runner"):
+        monkeypatch.setattr(f"{place}.chosen_device", lambda name: "cuda")
+        monkeypatch.setattr(f"{place}.train_on_gpu", gpu)
+    assert run_sweep(MIXED, tmp_path / "auto", device="auto").done == 4
+    assert went == ["Naive"]
+    monkeypatch.undo()
+    run_sweep(MIXED, tmp_path / "cpu")
+    one, other = (sorted(path.name for path in (tmp_path / name).rglob("*.parquet")) for name in ("cpu", "auto"))
+    assert one == other
+
+
+def test_an_agent_whose_kernels_do_not_compile_is_not_suitable(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[launches.Launch] = []
+
+    def fails(launch: launches.Launch, capability: tuple[int, int]) -> Any:
+        tried.append(launch)
+        raise UnsuitableError("It cannot run on a GPU.")
+
+    monkeypatch.setattr(launches, "compiled", fails)
+    launches._compiles.cache_clear()
+    job = Job(monmdp.make("Loop", "Ask"), "Naive", 20, 2)
+    assert [launches.can_compile(job, (9, 0)) for _ in range(2)] == [False, False]
+    assert len(tried) == 1  # compiling takes seconds, and is not tried twice
+    launches._compiles.cache_clear()
+
+
+def test_what_numba_says_becomes_a_sentence() -> None:
+    said = "Failed in cuda mode pipeline (step: native lowering)\n\x1b[1mNRT required but not enabled\x1b[0m\nDuring: …"
+    assert compiling._reason(Exception(said)) == compiling.NO_NEW_ARRAYS[1]
+    other = (
+        "Failed in cuda mode pipeline (step: nopython frontend)\n\x1b[1mUse of unsupported function 'sorted':\x1b[0m"
+    )
+    assert compiling._reason(Exception(other)) == "Use of unsupported function 'sorted'."
+
+
+def test_auto_trains_such_an_agent_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = monmdp.make("Loop", "Ask")
+    here = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3)
+    monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
+    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
+    auto = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3, device="auto")
+    assert np.array_equal(auto.q, here.q, equal_nan=True)
+
+
+def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def in_pieces(work: list[Work], **options: Any) -> Any:
         for part in work:
             for seed in part.seeds:

@@ -33,7 +33,7 @@ def compiled(agent: Any, noisy: bool = False) -> str:
     return compiled_for(type(job.agent), schema_of(new_run(job, 0, job.stop)), HOPPER, 64, 8, noisy).ptx
 
 
-@pytest.mark.parametrize("agent", list(monmdp.AGENTS))
+@pytest.mark.parametrize("agent", [name for name in monmdp.AGENTS if name != "DirectedModel"])
 def test_every_agent_compiles(agent: str) -> None:
     ptx = compiled(agent)
     assert ".target sm_90" in ptx
@@ -113,7 +113,7 @@ def test_an_own_agent_compiles() -> None:
 
 
 def test_an_own_agent_that_does_not_compile_gets_a_sentence() -> None:
-    with pytest.raises(monmdp.MonMDPError, match=r"^Allocates cannot run on a GPU: ") as told:
+    with pytest.raises(monmdp.MonMDPError, match=r"^Allocates cannot run on a GPU: .* 'cpu' or 'auto'\.$") as told:
         compiled(Allocates(alpha=1.0, initial_q=0.0))
     assert "\n" not in str(told.value)
     assert "\x1b" not in str(told.value)

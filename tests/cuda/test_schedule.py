@@ -52,7 +52,7 @@ def test_the_table_of_successor_values_counts() -> None:
 def test_blocks_grow_with_the_row() -> None:
     threads = [shape.threads for _, shape in BLOCKS]
     assert threads == sorted(threads, reverse=True)
-    small, large = work()[2].job, work()[1].job
-    assert shape_for(small, together=True).threads < shape_for(large, together=True).threads
-    assert shape_for(large, together=False) == WARPS
+    naive, large, small = (part.job for part in work())
+    assert shape_for(small).threads < shape_for(large).threads
+    assert shape_for(naive) == WARPS
     assert all(shape.threads % 32 == 0 and shape.threads > 32 for _, shape in BLOCKS)

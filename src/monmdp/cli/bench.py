@@ -26,8 +26,9 @@ class Bench:
 
     quick: bool = False
     """Leave out the projection for the paper's 28,800 runs, which takes most of the time; on a GPU, 5 seeds of 100."""
-    device: Literal["cpu", "cuda"] = "cpu"
-    """What to measure: the CPU against the plain twins, or the paper on a GPU against the floors of the GPU."""
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """What to measure: the CPU against the plain twins, or the paper on a GPU against the floors of the GPU; auto is
+    the GPU if there is one."""
     json: bool = False
     """Print one JSON object instead of a table."""
     save: Path | None = None
@@ -35,12 +36,13 @@ class Bench:
 
     def run(self, console: Console) -> None:
         """Measure, print the table, and save it if asked."""
+        from monmdp.engine.cuda.backend import chosen
         from monmdp.experiments.benchmark import SHOWN, machine, measure_paper, rows
         from monmdp.plain import PLAIN_AGENTS
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
-        if self.device == "cuda":
+        if chosen(self.device) == "cuda":
             self._run_on_gpu(console)
             return
         with Progress(console=Console(stderr=True), transient=True) as bar:

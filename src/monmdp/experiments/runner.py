@@ -15,7 +15,8 @@ from monmdp import check
 from monmdp.curves import Curves
 from monmdp.engine.cores import n_cores
 from monmdp.engine.cuda.backend import chosen as chosen_device
-from monmdp.engine.cuda.backend import train_on_gpu
+from monmdp.engine.cuda.backend import is_suitable, train_on_gpu
+from monmdp.engine.cuda.launches import check_suitable
 from monmdp.engine.cuda.schedule import Work
 from monmdp.engine.loop import new_record
 from monmdp.engine.memory import SHARE, available_bytes, readable
@@ -148,20 +149,27 @@ def run_sweep(
     """Run what is left of some sweeps into a folder, here or on a cluster.
 
     An interrupt stops within a second; finished seeds are saved. train: how a batch is trained here. device: "cpu",
-    "cuda", or "auto" for a GPU if there is one; a GPU takes all batches together.
+    "cuda", or "auto" for a GPU if there is one; a GPU takes all batches together, and with "auto" the CPU those whose
+    agent no GPU can run.
     """
     on_gpu = chosen_device(device) == "cuda"
     if on_gpu and cluster is not None:
         raise MonMDPError("A sweep runs on a GPU here or on a cluster's cores, not both.")
     wishes = wanted(sweeps)  # before anything is written: a sweep that cannot be resolved leaves no trace
+    if device == "cuda":
+        for cell, _ in wishes:
+            check_suitable(cell.job)
     store = Store(folder, create=True)
     report = Report(store.folder, wishes)
     left = _left(report, find_done(store, report, set_aside=True), shard)
     started = time.perf_counter()
     try:
-        if left and on_gpu:
-            _run_on_gpu(store, report, left, watcher)
-        elif left and cluster is None:
+        if on_gpu:
+            kinds = {type(batch.cell.job.agent): batch.cell.job for batch in left}
+            suited = [kind for kind, job in kinds.items() if device == "cuda" or is_suitable(job)]
+            _run_on_gpu(store, report, [batch for batch in left if type(batch.cell.job.agent) in suited], watcher)
+            left = [batch for batch in left if type(batch.cell.job.agent) not in suited]
+        if left and cluster is None:
             _run_here(store, report, left, threads, watcher, train)
         elif left:
             cluster.run(store, report, left, watcher)
@@ -187,11 +195,13 @@ def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watche
     work = [Work(batch.cell.job, batch.seeds, number) for number, batch in enumerate(left)]
     found: dict[int, dict[int, Finished]] = {}
     started = time.perf_counter()
-    before = 0
+    before = most = 0  # steps of what came back, and all that were seen done
 
     def tell(parts: list[Work], steps: list[np.ndarray]) -> None:
+        nonlocal most
+        most = max(most, before + sum(int(done[:, 0].sum()) for done in steps))
         if watcher is not None:
-            watcher(report, before + sum(int(done[:, 0].sum()) for done in steps))
+            watcher(report, most)
 
     for part, results in train_on_gpu(work, watcher=tell):
         batch = left[part.number]
@@ -204,7 +214,7 @@ def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watche
             keep(store, report, Outcome(batch, curves, []))
             del found[part.number]
             if watcher is not None:
-                watcher(report, before)
+                watcher(report, max(most, before))
 
 
 def _run_here(

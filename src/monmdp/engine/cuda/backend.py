@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from monmdp.engine.cuda.driver import SHARE, Device, MissingGPUError
+from monmdp.engine.cuda.launches import Launch, can_compile, check_suitable, compiled, launch_of
 from monmdp.engine.cuda.packing import (
     Group,
     SharedArrays,
@@ -22,11 +23,14 @@ from monmdp.engine.cuda.packing import (
     some_words,
     unpack,
 )
-from monmdp.engine.cuda.schedule import NEAR_STEP, Work, shape_for, waves
+from monmdp.engine.cuda.schedule import NEAR_STEP, Work, waves
 from monmdp.engine.cuda.snapshots import Evaluated
 from monmdp.engine.cuda.views import schema_of
 from monmdp.engine.loop import Record
 from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.training import Job
 
 #: Where training may run.
 DEVICES = ("cpu", "cuda", "auto")
@@ -71,21 +75,30 @@ def chosen(name: str) -> str:
     return "cuda"
 
 
+def is_suitable(job: Job) -> bool:
+    """Whether the GPU can run a job's agent."""
+    return can_compile(job, device().capability)
+
+
 def train_on_gpu(
-    work: Sequence[Work], room: int | None = None, watcher: Watcher | None = None, spent: Spent | None = None
+    work: Sequence[Work], watcher: Watcher | None = None, spent: Spent | None = None
 ) -> Iterator[tuple[Work, list[Finished]]]:
     """Train every part; yields it, in waves and maybe cut between its seeds, with what each seed leaves behind."""
+    for part in work:
+        check_suitable(part.job)
     gpu = device()
-    usable = int(gpu.free() * SHARE) - EVALUATION_BYTES if room is None else room
-    for wave in waves(work, usable):
-        yield from Wave(gpu, wave, spent if spent is not None else Spent()).results(watcher)
+    usable = int(gpu.free() * SHARE)
+    scratch = min(EVALUATION_BYTES, usable // 4)
+    for wave in waves(work, usable - scratch):
+        yield from Wave(gpu, wave, scratch, spent if spent is not None else Spent()).results(watcher)
 
 
 class Wave:
     """Runs that are on the device together."""
 
-    def __init__(self, gpu: Device, work: list[Work], spent: Spent) -> None:
-        self._gpu, self._spent, self._work = gpu, spent, work
+    def __init__(self, gpu: Device, work: list[Work], scratch: int, spent: Spent) -> None:
+        """scratch: bytes for evaluations."""
+        self._gpu, self._spent, self._work, self._scratch = gpu, spent, work, scratch
         self._stop = np.zeros(1, np.int64)
         self._groups = [pack(part.job, list(part.seeds), self._stop) for part in work]
         self._shared = SharedArrays()
@@ -148,9 +161,7 @@ class Wave:
         self._addresses = {key: base + offset for key, offset in self._shared.offsets.items()}
 
     def _rows(self, group: Group, place: int) -> np.ndarray:
-        from monmdp.engine.cuda.kernels import works_together
-
-        return rows(group, place, self._addresses, shape_for(group.job, works_together(type(group.job.agent))).near)
+        return rows(group, place, self._addresses, launch_of(group.job, group.schema).shape.near)
 
     def _launch(
         self, after: Sequence[Any], name: str, runs: int, function: Any, blocks: int, threads: int,
@@ -166,35 +177,32 @@ class Wave:
 
     def _train(self, tables: list[np.ndarray], taken: list[int]) -> list[Any]:
         """One launch for all runs of the same agent class, shape and own memory."""
-        from monmdp.engine.cuda.kernels import compiled_for, works_together
-
         gpu = self._gpu
-        launches: dict[Any, list[np.ndarray]] = {}
+        launches: dict[tuple[Launch, int], list[np.ndarray]] = {}
         for group, table in zip(self._groups, tables, strict=True):
-            kind = type(group.job.agent)
-            shape = shape_for(group.job, works_together(kind))
-            near = -(-near_bytes(group, shape.near) // NEAR_STEP) * NEAR_STEP
-            noisy = bool((group.job.world.reward_noise > 0).any())
-            launches.setdefault((kind, group.schema, shape, near, noisy), []).append(table)
+            launch = launch_of(group.job, group.schema)
+            near = -(-near_bytes(group, launch.shape.near) // NEAR_STEP) * NEAR_STEP
+            launches.setdefault((launch, near), []).append(table)
         ready = []
-        for (kind, schema, shape, near, noisy), parts in launches.items():
-            compiled = compiled_for(kind, schema, gpu.capability, shape.threads, shape.blocks, noisy)
-            function = gpu.function(compiled.ptx, compiled.entry)
+        for (launch, near), parts in launches.items():
+            kernel = compiled(launch, gpu.capability)
+            function = gpu.function(kernel.ptx, kernel.entry)
             table = np.concatenate(parts)
             taken.append(gpu.take(table.nbytes))
             gpu.send(taken[-1], table)
             runs, words = table.shape
-            ready.append((kind.__name__, runs, function, runs, shape.threads, (taken[-1], words), near))
-        return [self._launch([], *launch) for launch in ready]
+            threads = launch.shape.threads
+            ready.append((launch.kind.__name__, runs, function, runs, threads, (taken[-1], words), near))
+        return [self._launch([], *given) for given in ready]
 
     def _evaluations(self, tables: list[np.ndarray], taken: list[int]) -> list[Any]:
         """What to launch to evaluate every policy that was kept, 32 versions a warp."""
-        from monmdp.engine.cuda.evaluation import EVALUATING, STATE_BYTES, compiled_evaluation
-
         gpu = self._gpu
         exact = [i for i, group in enumerate(self._groups) if group.job.episodes == 0]
         if not exact:
             return []
+        from monmdp.engine.cuda.evaluation import EVALUATING, STATE_BYTES, compiled_evaluation
+
         parts: dict[Any, list[np.ndarray]] = {}
         for i in exact:
             group = self._groups[i]
@@ -203,7 +211,7 @@ class Wave:
         most_states = max(self._groups[i].job.world.n_states for i in exact)
         most_parts = max(-(-len(self._groups[i].job.point_steps) // 32) for i in exact)
         each_bytes = aligned(most_states * STATE_BYTES)
-        warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, EVALUATION_BYTES // each_bytes))
+        warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, self._scratch // each_bytes))
         ready = []
         for schema, found in parts.items():
             taken.append(gpu.take(warps * each_bytes))
@@ -214,8 +222,8 @@ class Wave:
             counter = taken[-1]
             gpu.fill(counter, 0, 256)
             gpu.send(counter + 256, table)
-            compiled = compiled_evaluation(schema, gpu.capability)
-            function = gpu.function(compiled.ptx, compiled.entry)
+            kernel = compiled_evaluation(schema, gpu.capability)
+            function = gpu.function(kernel.ptx, kernel.entry)
             given = (counter + 256, table.shape[1], len(table), most_parts, counter, scratch, each_bytes)
             ready.append(("evaluation", len(table), function, warps, 32, given))
         return ready
@@ -227,4 +235,4 @@ def finished(found: dict[str, np.ndarray], exact: bool) -> Finished:
     if exact:
         record.returns[:] = found["snapshots.values"][found["snapshots.versions"]]
     known = found.get("memory.reward_model", np.zeros(0))
-    return record, {"visits": found["memory.visits"], "q": found["memory.q"], "reward_model": known}
+    return record, {"visits": found["memory.visits"], "q": found["memory.q"], "reward_model": known, "remarks": []}

@@ -18,6 +18,14 @@ from monmdp.engine.compile import cache_folder
 from monmdp.errors import MonMDPError
 
 _COMPILING = threading.RLock()
+#: What Numba says where a kernel makes an array, in words.
+NO_NEW_ARRAYS = ("NRT required", "a kernel makes a new array, or copies a whole one, and devices cannot.")
+#: What to do then.
+INSTEAD = "Train it with device 'cpu' or 'auto'."
+
+
+class UnsuitableError(MonMDPError):
+    """An agent that cannot run on a GPU, and why."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ def compile_kernel(
                 body, signature, device=False, abi="numba", cc=capability, launch_bounds=bounds, opt=True
             )
     except (NumbaError, CudaNumbaError) as error:
-        raise MonMDPError(f"{what} cannot run on a GPU: {_reason(error)}") from error
+        raise UnsuitableError(f"{what} cannot run on a GPU: {_reason(error)} {INSTEAD}") from error
     return Compiled(ptx, entry_of(ptx))
 
 
@@ -103,6 +111,9 @@ def entry_of(ptx: str) -> str:
 def _reason(error: Exception) -> str:
     """The line of Numba's page that says what is wrong."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    sign, words = NO_NEW_ARRAYS
+    if sign in text:
+        return words
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     plain = [line for line in lines if not line.startswith(("Failed in", "File ", "During:", "<", "^"))]
     return (plain or lines or [type(error).__name__])[0].rstrip(".:") + "."

@@ -29,7 +29,7 @@ rebuild: Any = None
 #: Rows of runs, words of a row, runs, parts of a run, the next part's number, scratch space, bytes of it a warp.
 SIGNATURE = (cuda_types.int64,) * 7
 #: Warps that evaluate side by side on a multiprocessor.
-EVALUATING = 24
+EVALUATING = 16
 #: Bytes of scratch space that a state takes in a warp.
 STATE_BYTES = WARP * (8 + 8 + 4 + 4)
 
@@ -118,10 +118,7 @@ def policy_return(world, policies, version, mass, coming, active, active_later):
                             world.terminated[o],
                         )  # fmt: skip
                         o += 1
-        for i in range(later):
-            s = active_later[i]
-            mass[s] = coming[s]
-            coming[s] = 0.0
+        mass, coming = coming, mass  # all that was there has moved on
         active, active_later = active_later, active
         count, step = later, step + 1
         weight *= world.discount

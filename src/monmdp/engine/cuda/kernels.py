@@ -14,13 +14,12 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types as cuda_types
 
-from monmdp.agents.base import no_begin, no_plan
-from monmdp.agents.directed import act_directed, update_directed
 from monmdp.engine import loop
 from monmdp.engine.cuda.compiling import Compiled, compile_kernel, kept
 from monmdp.engine.cuda.evaluation import keep_policy
 from monmdp.engine.cuda.intrinsics import address_of, vector_at
 from monmdp.engine.cuda.rebuilding import rebuild_function
+from monmdp.engine.cuda.schedule import works_together
 from monmdp.engine.cuda.successors import advance_together
 from monmdp.engine.cuda.together import EVERYONE, WARP, adapted
 from monmdp.engine.cuda.views import Schema
@@ -109,12 +108,6 @@ def _block_body(rows, row_words):
     move_near(words[schema_words:], near, True)
 
 
-def works_together(agent: Any) -> bool:
-    """Whether an agent class learns successor values by blocks: with Directed's own kernels, unchanged."""
-    own = (agent.act, agent.update, agent.begin, agent.plan, agent.sees_everything)
-    return own == (act_directed, update_directed, no_begin, no_plan, False)
-
-
 def _bound(body: Any, name: str, names: dict[str, Any]) -> Any:
     return types.FunctionType(body.__code__, {**body.__globals__, **names}, name)
 
@@ -130,7 +123,7 @@ def compiled_for(
     ours = agent.__module__.startswith("monmdp.")
 
     def made() -> Compiled:
-        body = _body_of(agent, schema, noisy)
+        body = _body_of(agent, schema, noisy, threads)
         return compile_kernel(body, SIGNATURE, capability, (threads, blocks), agent.__name__, from_start=ours)
 
     if not ours:
@@ -138,11 +131,11 @@ def compiled_for(
     return kept(f"{agent.__module__}.{agent.__name__} {schema} {capability} {threads} {blocks} {noisy}", made)
 
 
-def _body_of(agent: Any, schema: Schema, noisy: bool) -> Any:
+def _body_of(agent: Any, schema: Schema, noisy: bool, threads: int) -> Any:
     """The kernel's body with everything that is the agent's own."""
     given = {"rebuild": rebuild_function(schema), "schema_words": schema.words, "beta": agent.beta}
     if works_together(agent):
-        return _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy)})
+        return _bound(_block_body, f"block_{agent.__name__}", {**given, "advance": advance_together(noisy, threads)})
     own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
     given |= {"advance": adapted(loop._advance, noisy, **own), "plan": adapted(agent.plan)}
     return _bound(_warp_body, f"warp_{agent.__name__}", given)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from monmdp.agents.base import no_begin, no_plan
+from monmdp.agents.directed import act_directed, update_directed
 from monmdp.engine.cuda.snapshots import words_of
 from monmdp.engine.memory import readable
 from monmdp.errors import MonMDPError
@@ -95,7 +97,15 @@ def waves(work: Iterable[Work], room: int) -> list[list[Work]]:
     return found
 
 
-def shape_for(job: Job, together: bool) -> Shape:
+def works_together(agent: Any) -> bool:
+    """Whether an agent class learns successor values by blocks: with Directed's own kernels, unchanged."""
+    own = (agent.act, agent.update, agent.begin, agent.plan, agent.sees_everything)
+    return own == (act_directed, update_directed, no_begin, no_plan, False)
+
+
+def shape_for(job: Job) -> Shape:
     """How the runs of a job are launched."""
+    if not works_together(type(job.agent)):
+        return WARPS
     goals = job.world.n_acting_states * job.world.n_actions
-    return next(shape for least, shape in BLOCKS if goals >= least) if together else WARPS
+    return next(shape for least, shape in BLOCKS if goals >= least)

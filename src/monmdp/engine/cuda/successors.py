@@ -17,6 +17,7 @@ from numba import cuda
 from monmdp.agents import base
 from monmdp.agents.directed import find_goal
 from monmdp.agents.greedy import wanders
+from monmdp.engine.cuda.intrinsics import address_of, vector_at
 from monmdp.engine.cuda.together import EVERYONE, WARP, adapted, choose_best, most_of_all, pick_tied
 from monmdp.engine.loop import LISTEN_EVERY
 from monmdp.engine.random_kernels import uniform
@@ -31,23 +32,34 @@ PAIR, STATE, NEXT, ENDED = 0, 1, 2, 3
 STOPPED = -1
 #: In place of an action: the successor values decide.
 TOWARD_GOAL = -1
+#: Goals that a warp notes at most before it looks up their maxima.
+FALLEN = 256
+#: Bytes of a single-precision number, and of the four that a thread learns in one pass.
+SINGLE, PASS = 4, 16
 
 
 @cache
-def advance_together(noisy: bool) -> Any:
+def advance_together(noisy: bool, threads: int) -> Any:
     """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
-    return adapted(_advance, lead=adapted(_lead, noisy))
+    n = threads - WARP
+    following = adapted(_follow, learn_row=adapted(_learn_row, followers=n))
+    return adapted(_advance, lead=adapted(_lead, noisy), follow=following, room=n // WARP * FALLEN)
 
 
-#: Stand-in in the body below.
+#: Stand-ins in the bodies below: kernels, the number of threads that follow, and of goals that they may note.
 lead: Any = None
+follow: Any = None
+learn_row: Any = None
+followers = WARP
+room = FALLEN
 
 
 def _advance(world, memory, keys, cursor, until, progress, stop):
     told = cuda.shared.array(4, np.int32)
+    fallen = cuda.shared.array(room, np.int32)
     if cuda.threadIdx.x < WARP:
         return lead(world, memory, keys, cursor, until, progress, stop, told, cuda.threadIdx.x)
-    return follow(memory, cursor[1], until, told, cuda.threadIdx.x - WARP, cuda.blockDim.x - WARP)
+    return follow(memory, cursor[1], until, told, fallen, cuda.threadIdx.x - WARP)
 
 
 def _lead(world, memory, keys, cursor, until, progress, stop, told, lane):
@@ -153,8 +165,7 @@ def choose_toward(memory, first, goal, key, step, lane):
     return pick_tied(value == most_of_all(value), key, 2 * step + 1, lane)
 
 
-@cuda.jit(device=True)
-def follow(memory, step, until, told, thread, threads):
+def _follow(memory, step, until, told, fallen, thread):
     """Learn the rows that the leader tells."""
     cuda.syncthreads()  # rows are written
     while step < until:
@@ -163,70 +174,113 @@ def follow(memory, step, until, told, thread, threads):
             return False
         if not memory.random_goal_policy:
             learn_row(
-                memory.successor_values, memory.successor_best, memory.q.shape[1], told[PAIR], told[STATE],
+                address_of(memory.successor_values), address_of(memory.successor_best),
+                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), told[PAIR], told[STATE],
                 told[NEXT], told[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
-                memory.occupancy, thread, threads,
+                memory.occupancy, fallen, np.int32(thread),
             )  # fmt: skip
         step += 1
         cuda.syncthreads()  # rows are written
     return True
 
 
-@cuda.jit(device=True)
-def learn_row(
-    values, best, n_actions, pair, state, next_state, terminated, alpha, discount, occupancy, thread, threads
+def _learn_row(
+    values, best, n_goals, n_actions, pair, state, next_state, terminated, alpha, discount, occupancy, fallen, thread
 ):
-    """As the CPU's `learn_successors`; a thread has every so manieth goal to itself."""
-    row, here, ahead = values[pair], best[state], best[next_state]
+    """As the CPU's `learn_successors`; a thread has every so manieth goal to itself, four at a time.
+
+    values and best are the addresses of the tables: reckoning with indices would cost more than the learning does.
+    Goals whose maximum went down are noted in fallen [warps * FALLEN], and a warp looks them up together.
+    """
     discount = np.float32(0.0) if terminated else discount
-    first, after = state * n_actions, (state + 1) * n_actions
-    g, n = np.int64(thread), len(row)
-    while g + 3 * threads < n:  # four at a time: loads do not wait for one another
-        g1, g2, g3 = g + threads, g + 2 * threads, g + 3 * threads
-        old, old1, old2, old3 = row[g], row[g1], row[g2], row[g3]
-        top, top1, top2, top3 = here[g], here[g1], here[g2], here[g3]
-        next0, next1, next2, next3 = ahead[g], ahead[g1], ahead[g2], ahead[g3]
-        falls = learn_goal(row, here, g, pair, old, top, discount * next0, alpha, occupancy)
-        falls1 = learn_goal(row, here, g1, pair, old1, top1, discount * next1, alpha, occupancy)
-        falls2 = learn_goal(row, here, g2, pair, old2, top2, discount * next2, alpha, occupancy)
-        falls3 = learn_goal(row, here, g3, pair, old3, top3, discount * next3, alpha, occupancy)
-        if falls or falls1 or falls2 or falls3:
-            most = most1 = most2 = most3 = np.float32(-1.0)
-            for other in range(first, after):
-                if falls:
-                    most = max(most, values[other, g])
-                if falls1:
-                    most1 = max(most1, values[other, g1])
-                if falls2:
-                    most2 = max(most2, values[other, g2])
-                if falls3:
-                    most3 = max(most3, values[other, g3])
-            if falls:
-                here[g] = most
-            if falls1:
-                here[g1] = most1
-            if falls2:
-                here[g2] = most2
-            if falls3:
-                here[g3] = most3
-        g += 4 * threads
-    while g < n:
-        if learn_goal(row, here, g, pair, row[g], here[g], discount * ahead[g], alpha, occupancy):
-            most = np.float32(-1.0)
-            for other in range(first, after):
-                most = max(most, values[other, g])
-            here[g] = most
-        g += threads
+    row_bytes = np.int64(n_goals) * SINGLE
+    row, here = values + pair * row_bytes + thread * SINGLE, best + state * row_bytes + thread * SINGLE
+    ahead = best + next_state * row_bytes + thread * SINGLE
+    lane, begin, noted = np.int32(thread % WARP), np.int32(thread // WARP * FALLEN), np.int32(0)
+    lanes_before = np.uint32((1 << lane) - 1)
+    goal = np.int32(thread)
+    while goal - lane < n_goals:  # the lanes of a warp stay together
+        goal1, goal2, goal3 = np.int32(goal + followers), np.int32(goal + 2 * followers), np.int32(goal + 3 * followers)
+        old, top, ahead0 = look(row, here, ahead, 0, goal < n_goals)
+        old1, top1, ahead1 = look(row, here, ahead, followers, goal1 < n_goals)
+        old2, top2, ahead2 = look(row, here, ahead, 2 * followers, goal2 < n_goals)
+        old3, top3, ahead3 = look(row, here, ahead, 3 * followers, goal3 < n_goals)
+        falls = learn_goal(row, here, 0, goal == pair, old, top, discount * ahead0, alpha, occupancy)
+        falls1 = learn_goal(row, here, followers, goal1 == pair, old1, top1, discount * ahead1, alpha, occupancy)
+        falls2 = learn_goal(row, here, 2 * followers, goal2 == pair, old2, top2, discount * ahead2, alpha, occupancy)
+        falls3 = learn_goal(row, here, 3 * followers, goal3 == pair, old3, top3, discount * ahead3, alpha, occupancy)
+        noted = note(fallen, begin, noted, falls, goal, lanes_before)
+        noted = note(fallen, begin, noted, falls1, goal1, lanes_before)
+        noted = note(fallen, begin, noted, falls2, goal2, lanes_before)
+        noted = note(fallen, begin, noted, falls3, goal3, lanes_before)
+        goal = np.int32(goal + 4 * followers)
+        row, here, ahead = row + PASS * followers, here + PASS * followers, ahead + PASS * followers
+        if noted > FALLEN - 4 * WARP or goal - lane >= n_goals:
+            table, maxima = values + np.int64(state) * n_actions * row_bytes, best + state * row_bytes
+            look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane)
+            noted = np.int32(0)
 
 
 @cuda.jit(device=True)
-def learn_goal(row, here, g, pair, old, top, target, alpha, occupancy):
+def read(address, item):
+    """The single-precision number so many items after an address."""
+    return vector_at(address, 1, np.float32)[item]
+
+
+@cuda.jit(device=True)
+def look(row, here, ahead, item, inside):
+    """A goal's value, its maximum here and its maximum ahead; zeros, which learn nothing, past the last goal."""
+    if inside:
+        return read(row, item), read(here, item), read(ahead, item)
+    return np.float32(0.0), np.float32(0.0), np.float32(0.0)
+
+
+@cuda.jit(device=True)
+def learn_goal(row, here, item, reached, old, top, target, alpha, occupancy):
     """One goal's value; what does not change is not written. True if its maximum over actions must be looked up."""
-    if g == pair:
+    if reached:
         target = np.float32(1.0) + target if occupancy else np.float32(1.0)
     new = old + alpha * (target - old)
     if new != old:
-        row[g] = new
+        vector_at(row, 1, np.float32)[item] = new
     if new > top:
-        here[g] = new
+        vector_at(here, 1, np.float32)[item] = new
     return old == top and new < old
+
+
+@cuda.jit(device=True)
+def note(fallen, begin, noted, falls, goal, lanes_before):
+    """Add the goals of those lanes whose goal falls; returns how many are noted."""
+    votes = np.uint32(cuda.ballot_sync(EVERYONE, falls))
+    if falls:
+        fallen[np.int32(begin + noted + cuda.popc(np.uint32(votes & lanes_before)))] = goal
+    return np.int32(noted + cuda.popc(votes))
+
+
+@cuda.jit(device=True)
+def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
+    """max over actions of Ŝ_g(s,·) of the goals that were noted, eight actions at a time."""
+    cuda.syncwarp(EVERYONE)
+    i = np.int32(lane)
+    while i < noted:
+        goal = fallen[begin + i]
+        place, left = table + np.int64(goal) * SINGLE, np.int32(n_actions)
+        most = np.float32(-1.0)  # less than any successor value
+        while left > 0:
+            place1, place2, place3 = place + row_bytes, place + 2 * row_bytes, place + 3 * row_bytes
+            place4 = place + 4 * row_bytes
+            place5, place6, place7 = place1 + 4 * row_bytes, place2 + 4 * row_bytes, place3 + 4 * row_bytes
+            a, b, c, d = read(place, 0), read_if(place1, left > 1), read_if(place2, left > 2), read_if(place3, left > 3)
+            e, f = read_if(place4, left > 4), read_if(place5, left > 5)
+            g, h = read_if(place6, left > 6), read_if(place7, left > 7)
+            most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
+            place, left = place4 + 4 * row_bytes, np.int32(left - 8)
+        vector_at(maxima, 1, np.float32)[goal] = most
+        i = np.int32(i + WARP)
+    cuda.syncwarp(EVERYONE)
+
+
+@cuda.jit(device=True)
+def read_if(address, there):
+    """The single-precision number at an address, -1 if there is none."""
+    return read(address, 0) if there else np.float32(-1.0)
