@@ -140,9 +140,9 @@ def known(results: Results) -> str:
     told = (
         f"Means over seeds that both solve within the 4,000 steps, recorded every ten. A known monitor saves steps in "
         f"**{fewer} of {len(lines)} problems** and costs some in {more}; in the others the 95% interval of the "
-        "difference, seed by seed, contains 0. There is something to save with Button, whose button must be found; other "
-        "monitors are learned on the way, while every environment pair is tried once, which nobody can do without: Empty "
-        "has 180 of them."
+        "difference, seed by seed, contains 0. There is something to save with Button, whose button must be found; "
+        "other monitors are learned on the way, while every environment pair is tried once, and nobody can do without "
+        "that: Empty has 180 of them."
     )
     return section(told, ["problem", "seeds", DIRECTED, f"{DIRECTED}, K", "saved (95% interval)"], lines)
 

@@ -343,8 +343,9 @@ def update_directed_model(memory, state, action, env_pair, next_state, terminate
         explorer.counts[UNTRIED] -= 1
         explorer.counts[UNSEEN] += 1
     explorer.env_tries[env_pair] += 1
+    news = model.changes[0]
     learn_model(model, state, action, next_state, terminated, shown, monitor_reward)
-    if not explorer.slippery[model.env_state[state]]:
+    if model.changes[0] > news and model.tries[row] > 1 and not explorer.slippery[model.env_state[state]]:
         explorer.slippery[model.env_state[state]] = outcomes_known(model, row) > 1
     explorer.scales[2] = min(explorer.scales[2], monitor_reward)
     explorer.expected[0] = -1
