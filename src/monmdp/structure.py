@@ -38,12 +38,19 @@ def _successors(problem: MonMDP, states: Booleans) -> Booleans:
 
 def hidden_env_outcomes(problem: MonMDP) -> Booleans:
     """Environment outcomes that can happen but whose reward can never be seen, [environment outcomes]."""
-    happens = problem.reachable_pairs[problem.pair_of_outcome] & (problem.probability > 0)
-    possible = np.zeros(len(problem.environment.probability), np.bool_)
-    visible = possible.copy()
-    possible[problem.monitor.env_outcome[happens]] = True
-    visible[problem.monitor.env_outcome[happens & (problem.monitor.observe_probability > 0)]] = True
-    return possible & ~visible
+    return _met(problem, problem.probability > 0) & ~visible_env_outcomes(problem)
+
+
+def visible_env_outcomes(problem: MonMDP) -> Booleans:
+    """Environment outcomes that can happen and whose reward is shown at least sometimes, [environment outcomes]."""
+    return _met(problem, (problem.probability > 0) & (problem.monitor.observe_probability > 0))
+
+
+def _met(problem: MonMDP, chosen: Booleans) -> Booleans:
+    """Environment outcomes behind the chosen joint outcomes [outcomes] of pairs that can be reached."""
+    met = np.zeros(len(problem.environment.probability), np.bool_)
+    met[problem.monitor.env_outcome[chosen & problem.reachable_pairs[problem.pair_of_outcome]]] = True
+    return met
 
 
 def hidden_env_pairs(problem: MonMDP) -> Integers:

@@ -7,6 +7,7 @@ from typing import Any
 from monmdp.agents.base import Schedule
 from monmdp.errors import MonMDPError
 from monmdp.model import MonMDP
+from monmdp.structure import visible_env_outcomes
 
 #: Environment → default number of training steps.
 DEFAULT_STEPS = {
@@ -45,7 +46,7 @@ INITIAL_Q_OF_ENVIRONMENT = {"RiverSwim": 50.0}
 INITIAL_Q = 1.0
 
 #: What model-based agents are told: no reward is smaller than this, and no value of a pair is larger. Environments that
-#: are not the paper's tell their smallest reward.
+#: are not the paper's tell their smallest reward that can be seen: one that cannot is nobody's to tell.
 MINIMUM_REWARD_OF_ENVIRONMENT = {"Hazard": -10.0, "Bottleneck": -10.0, "OneWay": -0.1}
 MINIMUM_REWARD = 0.0
 Q_MAX_OF_ENVIRONMENT = {"RiverSwim": 30.0}
@@ -92,7 +93,9 @@ def minimum_reward(problem: MonMDP) -> float:
     environment = kind(problem.environment.name)
     if environment in MINIMUM_REWARD_OF_ENVIRONMENT:
         return MINIMUM_REWARD_OF_ENVIRONMENT[environment]
-    return MINIMUM_REWARD if environment in DEFAULT_STEPS else float(problem.environment.reward.min())
+    if environment in DEFAULT_STEPS:
+        return MINIMUM_REWARD
+    return float(min(problem.environment.reward[visible_env_outcomes(problem)], default=MINIMUM_REWARD))
 
 
 def agent_defaults_for(environment: str, monitor: str, agent: str) -> dict[str, Any]:
