@@ -65,6 +65,17 @@ def test_shards_share_the_work_out(count):
     assert sorted(key for shard in shards for key in keys(shard)) == sorted(keys(batches(wishes, done, (1, 1))))
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_shards_take_about_equally_long(count):
+    """30 seeds are cut into 25 and 5, which in turn would give one of two shards five times the work of the other."""
+    uneven = monmdp.Sweep(["Walk", "Loop", "Empty"], ["Full", "Ask"], ["Naive", "UCB"], seeds=30, steps=1_000)
+    wishes = wanted([uneven])
+    shards = [batches(wishes, {}, (index, count)) for index in range(1, count + 1)]
+    work = [sum(batch.seconds for batch in shard) for shard in shards]
+    longest = max(batch.seconds for shard in shards for batch in shard)
+    assert max(work) - min(work) <= longest
+
+
 class Crowd:
     """Trains batches, and knows how many were trained side by side at most."""
 

@@ -53,6 +53,7 @@ def test_the_watcher_sees_everything_in_the_end(tmp_path):
     assert seen == sorted(seen)
     assert seen[-1] == (24, 24 * 300)
     assert (report.runs, report.steps, report.done) == (24, 24 * 300, 24)
+    assert report.worked == pytest.approx(report.work)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
