@@ -83,7 +83,7 @@ class Curves:
         width = "" if found["final_return_ci"] is None else f" ± {found['final_return_ci']:.4f}"
         outcome = "not evaluated"
         if found["final_return"] is not None:
-            outcome = f"final return {found['final_return']:.4f}{width} of {self.optimal_return:.4f}, "
+            outcome = f"final return {found['final_return']:.4f}{width} of {self.target_return:.4f}, "
             outcome += f"solved {found['solved']:.0%}"
         return (
             f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {found['steps']} steps: "

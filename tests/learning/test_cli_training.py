@@ -14,6 +14,8 @@ from comparing import CURVES, TABLES, same
 
 import monmdp
 from monmdp.cli import main
+from monmdp.cli.train import _groups
+from monmdp.training import Status
 
 FIELDS = [
     "environment", "monitor", "agent", "seeds", "steps", "optimal_return", "final_return",
@@ -63,6 +65,23 @@ def test_the_table(capsys):
     for words in ("Directed in Loop + Full", "4 × 5,000", "0.9606", "± 0.0000", "4 of 4 seeds", "5,000", "100.0%"):
         assert words in shown
     assert "45 of 45" in shown
+
+
+def test_what_can_never_be_seen_is_told(capsys):
+    """The way to the goal that needs no secret earns less than the best; what was given up has a reason."""
+    words = ("Hazard", "Ask(never_observable=[(1, 0)])", "--agent", "DirectedModel", "--steps", "4000", "--points", "4")
+    out = train(capsys, *words)
+    exact = monmdp.solve(monmdp.make(*words[:2]))
+    assert f"caution earns │ {exact.cautious_return:.4f}" in " ".join(out.split())
+    assert exact.cautious_return < exact.optimal_return
+    assert "should have been seen" in out
+    assert "caution earns" not in train(capsys, "Loop", "Ask", "--agent", "Naive", "--steps", "100")
+
+
+def test_waiting_has_a_reason():
+    nothing = Status(np.zeros(2, np.int64), 100, np.full(2, np.nan), np.zeros(2, np.int64))
+    assert "compiled" in str(_groups(nothing).title)
+    assert "compiled" not in str(_groups(nothing._replace(done=np.array([0, 1]))).title)
 
 
 def test_save_everything(capsys, tmp_path):

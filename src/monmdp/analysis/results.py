@@ -97,7 +97,7 @@ class CellResults:
 
     @property
     def target_return(self) -> float:
-        """The optimal return within the step limit or, where some rewards can never be seen, the minimax return."""
+        """The optimal return or, where some rewards can never be seen, what the minimax policy earns; see `Curves`."""
         return self._outcome[1]
 
     @property

@@ -8,6 +8,7 @@ from typing import Literal
 
 import tyro
 from rich.console import Console
+from rich.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,16 @@ class Export:
         from monmdp.export.runs import count_runs
 
         runs = count_runs(self.folder, self.average)
-        with console.status(f"Writing {runs:,} runs …"):
-            write = {"tensorboard": to_tensorboard, "wandb": to_wandb}[self.to]
-            write(self.folder, self.out, self.average, self.points)
+        with Progress(console=console, transient=True) as bar:
+            task = bar.add_task(f"writing {runs:,} runs", total=runs)
+
+            def tell(written: int) -> None:
+                bar.update(task, completed=written)
+
+            if self.to == "tensorboard":
+                to_tensorboard(self.folder, self.out, self.average, self.points, progress=tell)
+            else:
+                to_wandb(self.folder, self.out, self.average, self.points, progress=tell)
         look = {
             "tensorboard": f"tensorboard --logdir {self.out}",
             "wandb": f"wandb sync {self.out}/wandb/offline-run-*",

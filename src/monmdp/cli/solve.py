@@ -79,12 +79,13 @@ def _print(console: Console, solution: Solution, diameter: float | None) -> None
     hidden = solution.hidden_rewards
     some = ", ".join(f"{action} in {state}" for state, action in hidden[:3]) + (", …" if len(hidden) > 3 else "")
     limit = "none" if problem.step_limit is None else str(problem.step_limit)
+    caution = "" if solution.solvable else f" guaranteed; caution truly earns {solution.cautious_return:.6f}"
     rows = {
         "states × actions": f"{problem.n_states} × {problem.n_actions}",
         "reachable states": str(int(problem.reachable.sum())),
         "step limit": limit,
         "optimal return": f"[bold]{solution.optimal_return:.6f}[/]",
-        "minimax return": f"{solution.minimax_return:.6f} (what caution truly earns: {solution.cautious_return:.6f})",
+        "minimax return": f"{solution.minimax_return:.6f}{caution}",
         "solvable": "yes" if solution.solvable else f"no: {len(hidden)} rewards can never be seen ({some})",
         "communicating": "yes" if solution.communicating else "no",
     }

@@ -105,7 +105,12 @@ class Train:
 
 def _groups(status: Status) -> Table:
     """One row a group of seeds: how far, how good, how much seen."""
-    table = Table(box=None, title="training", title_justify="left")
+    title = (
+        "training"
+        if status.done.any()
+        else "getting ready (the first time, kernels are compiled, which can take a minute)"
+    )
+    table = Table(box=None, title=title, title_justify="left")
     for column in ("seeds", "progress", "greedy return", "rewards observed"):
         table.add_column(column, justify="left" if column == "progress" else "right")
     for group in np.array_split(np.arange(len(status.done)), min(GROUPS, len(status.done))):
@@ -128,11 +133,15 @@ def _result(curves: Curves) -> Table:
         "seeds × steps": f"{len(curves.seeds)} × {steps:,}",
         "final return": f"[bold]{found['final_return']:.4f}[/]{spread}",
         "optimal return": f"{curves.optimal_return:.4f}",
+        **({} if curves.target_return == curves.optimal_return else {"caution earns": f"{curves.target_return:.4f}"}),
         "solved": f"{int(curves.solved.sum())} of {len(curves.seeds)} seeds",
         "rewards observed": f"{found['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
     }
+    told = curves.remarks[0] if curves.remarks else []
+    if told:
+        rows["remarks"] = f"seed {curves.seeds[0]}: {told[0]}" + (f" (and {len(told) - 1} more)" if told[1:] else "")
     table = Table(title=f"[bold]{curves.agent} in {curves.problem.name}[/]", title_justify="left", show_header=False)
     for name, value in rows.items():
         table.add_row(name, value)

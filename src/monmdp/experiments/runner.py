@@ -33,7 +33,7 @@ Watcher = Callable[["Report", int], None]
 
 @dataclass
 class Report:
-    """What a sweep did; work and worked are about how many seconds on one core all of it takes, and took so far."""
+    """What a sweep did; work and worked: about how many seconds of a core the runs done here take, and took so far."""
 
     folder: Path
     wishes: list[tuple[Cell, list[int]]]
@@ -129,7 +129,6 @@ def _left(report: Report, done: dict[str, set[int]], shard: tuple[int, int]) -> 
     left = batches(report.wishes, done, shard)
     report.runs = sum(len(batch.seeds) for batch in left)
     report.steps = sum(batch.steps for batch in left)
-    report.work = sum(batch.seconds for batch in left)
     everything = batches(report.wishes, {}, shard)
     report.skipped = sum(len(batch.seeds) for batch in everything) - report.runs
     return left
@@ -234,6 +233,7 @@ def _run_here(
             f"{too_big[0].cell} needs {readable(too_big[0].memory)} of memory, and {readable(room)} can be used."
         )
     slots = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
+    report.work = sum(batch.seconds for batch in left)
     waiting = list(left)
     running: dict[Future[None], Batch] = {}
 

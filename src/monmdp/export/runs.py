@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ class _Block:
     settings: dict[str, Any]
     optimal_return: float
     target_return: float
+
+
+#: Told how many runs are written.
+Progress = Callable[[int], None]
 
 
 def runs_of(results: Curves | Path | str, average: bool = False, points: int | None = None) -> Iterator[RunCurve]:

@@ -9,11 +9,15 @@ from pathlib import Path
 
 from monmdp.curves import Curves
 from monmdp.errors import MonMDPError
-from monmdp.export.runs import RunCurve, new_folder, runs_of
+from monmdp.export.runs import Progress, RunCurve, new_folder, runs_of
 
 
 def to_tensorboard(
-    results: Curves | Path | str, folder: Path | str, average: bool = False, points: int | None = None
+    results: Curves | Path | str,
+    folder: Path | str,
+    average: bool = False,
+    points: int | None = None,
+    progress: Progress | None = None,
 ) -> int:
     """Write one TensorBoard run a seed, or one for the mean of all seeds, into a new folder; returns how many.
 
@@ -30,6 +34,8 @@ def to_tensorboard(
             mine = mine.with_name(f"{mine.name}_{len(taken)}")
         taken.add(mine)
         write_run(run, mine)
+        if progress is not None:
+            progress(len(taken))
     return len(taken)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from monmdp.curves import Curves
 from monmdp.errors import MonMDPError
-from monmdp.export.runs import RunCurve, new_folder, runs_of
+from monmdp.export.runs import Progress, RunCurve, new_folder, runs_of
 
 #: Nothing about the machine, its files or its screen goes into a run.
 _PRIVATE = {
@@ -32,6 +32,7 @@ def to_wandb(
     points: int | None = None,
     project: str = "monmdp",
     mode: Literal["offline", "online"] = "offline",
+    progress: Progress | None = None,
 ) -> int:
     """Write one W&B run a seed, or one for the mean of all seeds, into a new folder; returns how many.
 
@@ -46,6 +47,8 @@ def to_wandb(
     for run in runs_of(results, average, points):
         write_run(wandb, run, place, project, mode)
         count += 1
+        if progress is not None:
+            progress(count)
     return count
 
 
