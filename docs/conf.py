@@ -25,7 +25,6 @@ extensions = [
     "formulas",
     "outside",
     "prose_docstrings",
-    "tutorial_list",
 ]
 exclude_patterns = ["extensions", "**/.ipynb_checkpoints"]
 

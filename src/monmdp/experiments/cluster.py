@@ -31,12 +31,12 @@ class RayCluster:
     """A running cluster, by its address, or one on this machine for the time of the sweep."""
 
     def __init__(self, address: str | None = None) -> None:
+        if address is not None:
+            _check_reachable(address)
         try:
             import ray
         except ImportError:
             raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
-        if address is not None:
-            _check_reachable(address)
         self._ray, self._address = ray, address
 
     def _connect(self, left: list[Batch]) -> None:
