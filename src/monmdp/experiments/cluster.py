@@ -31,12 +31,13 @@ class RayCluster:
     """A running cluster, by its address, or one on this machine for the time of the sweep."""
 
     def __init__(self, address: str | None = None) -> None:
-        if address is not None:
-            _check_reachable(address)
+        place = None if address is None else _host_and_port(address)
         try:
             import ray
         except ImportError:
             raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
+        if place is not None:
+            _check_reachable(*place)
         self._ray, self._address = ray, address
 
     def _connect(self, left: list[Batch]) -> None:
@@ -89,13 +90,19 @@ class RayCluster:
             ray.shutdown()
 
 
-def _check_reachable(address: str) -> None:
-    """Ray itself waits for minutes; a knock at the door and Ray's own health check tell within seconds."""
+def _host_and_port(address: str) -> tuple[str, int]:
+    """The parts of an address."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit():
         raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
+    return host, int(port)
+
+
+def _check_reachable(host: str, port: int) -> None:
+    """Ray itself waits for minutes; a knock at the door and Ray's own health check tell within seconds."""
+    address = f"{host}:{port}"
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host, port), timeout=PATIENCE).close()
     except OSError as error:
         raise MonMDPError(f"No Ray cluster answers at {address}: {error.strerror or error}.") from None
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
