@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from monmdp.engine.cuda.backend import Spent, train_on_gpu
-from monmdp.engine.cuda.schedule import Work
-from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.experiments.sweep import PAPER_AGENTS
+from monmdp.cuda.backend import Spent, train_on_gpu
+from monmdp.cuda.schedule import Work
 from monmdp.join import make
-from monmdp.training import Job
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.training.job import Job
 
 SEEDS = 100
 PARTS: dict[str, Callable[[str], bool]] = {

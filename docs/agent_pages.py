@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from monmdp.analysis.results import CellResults, Results
-from monmdp.analysis.statistics import normalised
-from monmdp.experiments.protocol import PAPER_MONITORS
+from monmdp.paper.protocol import PAPER_MONITORS
+from monmdp.statistics import normalised
+from monmdp.study.results import CellResults, Results
 
 DOCS = Path(__file__).parent
 HEADING = "## In numbers\n"

@@ -9,10 +9,10 @@ from textwrap import fill
 
 import numpy as np
 
-from monmdp.analysis.results import CellResults, Results
-from monmdp.analysis.statistics import mean_interval, steps_until_solved
-from monmdp.experiments.protocol import DEFAULT_STEPS, STEP_FACTOR
-from monmdp.experiments.sweep import PRESETS
+from monmdp.paper.protocol import DEFAULT_STEPS, STEP_FACTOR
+from monmdp.statistics import mean_interval, steps_until_solved
+from monmdp.study.results import CellResults, Results
+from monmdp.study.sweep import PRESETS
 
 DIRECTED, MBIE = "DirectedModel", "MonitoredMBIE"
 KNOWING = {agent: f"{agent}(known_monitor=True)" for agent in (DIRECTED, MBIE)}

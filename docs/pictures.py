@@ -12,9 +12,9 @@ import numpy as np
 from PIL import Image
 
 import monmdp
-from monmdp.analysis.figures.style import INK, agent_styles, new_figure, styled
-from monmdp.analysis.results import Results
-from monmdp.analysis.statistics import steps_until_solved
+from monmdp.figures.style import INK, agent_styles, new_figure, styled
+from monmdp.statistics import steps_until_solved
+from monmdp.study.results import Results
 
 FOLDER = Path(__file__).parent / "images"
 

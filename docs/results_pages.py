@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from monmdp.analysis.claims import check_claims
-from monmdp.analysis.figures import FIGURES, draw_figures
-from monmdp.analysis.results import CellResults, Results
 from monmdp.cli.claims import COLUMNS, markdown
 from monmdp.errors import MonMDPError
+from monmdp.figures import FIGURES, draw_figures
+from monmdp.paper.claims import check_claims
+from monmdp.study.results import CellResults, Results
 
 DOCS = Path(__file__).parent
 MADE = """

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import monmdp
-from monmdp.analysis.snapshots import take_snapshots
-from monmdp.analysis.statistics import steps_until_solved
+from monmdp.statistics import steps_until_solved
+from monmdp.study.snapshots import take_snapshots
 
 LAKE = "FrozenLake-v1(is_slippery=False)"
 SLIPPERY = "FrozenLake-v1"

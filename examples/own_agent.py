@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import monmdp
 from monmdp.agents.base import QLearner, no_beta, update_q_learner
-from monmdp.engine.compile import inlined
-from monmdp.engine.evaluation import choose_best
+from monmdp.kernels.compile import inlined
+from monmdp.training.evaluation import choose_best
 
 
 @inlined

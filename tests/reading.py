@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from monmdp import Environment, MonMDP
-from monmdp.model import EnvironmentTable
+from monmdp.problem import EnvironmentTable
 
 
 class Row(NamedTuple):

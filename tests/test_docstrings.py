@@ -14,7 +14,7 @@ import pytest
 import monmdp
 
 #: Rooms whose insides are nobody's interface.
-INSIDE = ("monmdp.engine.cuda", "monmdp.__main__")
+INSIDE = ("monmdp.cuda", "monmdp.__main__")
 MODULES = [
     module.name for module in pkgutil.walk_packages(monmdp.__path__, "monmdp.") if not module.name.startswith(INSIDE)
 ]

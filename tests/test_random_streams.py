@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monmdp.engine import random, random_kernels
+from monmdp import rng
+from monmdp.kernels import random as random_kernels
 
 #: The first outputs of SplitMix64 for seed 1234567, from its reference implementation.
 SPLITMIX64 = [
@@ -22,21 +23,21 @@ N = 20_000
 
 
 def draws(seed: int, role: str, count: int = N) -> np.ndarray:
-    key = np.uint64(random.stream(seed, role))
+    key = np.uint64(rng.stream(seed, role))
     return np.array([random_kernels.uniform(key, index) for index in range(count)])
 
 
 def test_the_generator_is_splitmix64():
     for index, word in enumerate(SPLITMIX64):
-        assert random.mix((1234567 + (index + 1) * 0x9E3779B97F4A7C15) % 2**64) == word
-        assert random.uniform(1234567, index) == (word >> 11) / 2**53
+        assert rng.mix((1234567 + (index + 1) * 0x9E3779B97F4A7C15) % 2**64) == word
+        assert rng.uniform(1234567, index) == (word >> 11) / 2**53
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(key=st.integers(0, 2**64 - 1), index=st.integers(0, 2**40))
 def test_plain_and_compiled_draws_are_equal_bit_for_bit(key, index):
-    assert random.uniform(key, index) == random_kernels.uniform(np.uint64(key), index)
-    assert random.normal(key, index) == random_kernels.normal(np.uint64(key), index)
+    assert rng.uniform(key, index) == random_kernels.uniform(np.uint64(key), index)
+    assert rng.normal(key, index) == random_kernels.normal(np.uint64(key), index)
 
 
 def test_draws_stay_below_one():
@@ -48,23 +49,23 @@ def test_draws_stay_below_one():
 
 
 def test_a_draw_depends_on_its_place_alone():
-    key = random.stream(5, "agent")
-    assert [random.uniform(key, i) for i in (7, 3, 7)] == [random.uniform(key, i) for i in (7, 3, 7)]
-    assert len({random.uniform(key, i) for i in range(1000)}) == 1000
+    key = rng.stream(5, "agent")
+    assert [rng.uniform(key, i) for i in (7, 3, 7)] == [rng.uniform(key, i) for i in (7, 3, 7)]
+    assert len({rng.uniform(key, i) for i in range(1000)}) == 1000
 
 
 def test_keys_differ_by_seed_and_role():
-    keys = {random.stream(seed, role) for seed in range(1000) for role in random.ROLES}
-    assert len(keys) == 1000 * len(random.ROLES)
+    keys = {rng.stream(seed, role) for seed in range(1000) for role in rng.ROLES}
+    assert len(keys) == 1000 * len(rng.ROLES)
 
 
 def test_roles_never_share_a_number():
-    assert len(set(random.ROLES.values())) == len(random.ROLES)
+    assert len(set(rng.ROLES.values())) == len(rng.ROLES)
 
 
 @pytest.mark.parametrize("seed", [0, -1, 2**63, 2**64 - 1, np.int64(7)])
 def test_any_seed_will_do(seed):
-    assert 0 <= random.stream(seed, "world") < 2**64
+    assert 0 <= rng.stream(seed, "world") < 2**64
 
 
 def chi_square(one: np.ndarray, other: np.ndarray, bins: int = 16) -> float:
@@ -103,14 +104,14 @@ def test_the_draws_of_a_stream_look_independent():
 
 def test_the_first_draw_is_uniform_over_seeds():
     """Neighbouring seeds are what people use."""
-    firsts = np.array([random.uniform(random.stream(seed, "world"), 0) for seed in range(4000)])
+    firsts = np.array([rng.uniform(rng.stream(seed, "world"), 0) for seed in range(4000)])
     counts, _ = np.histogram(firsts, bins=20, range=(0, 1))
     assert ((counts - 200) ** 2 / 200).sum() < 19 + 6 * np.sqrt(38)
 
 
 def test_normal_draws_have_the_moments_of_a_normal():
     """Five standard errors: 1/√n for the mean, √(2/n) for the variance, √(24/n) for the kurtosis."""
-    key = np.uint64(random.stream(1, "noise"))
+    key = np.uint64(rng.stream(1, "noise"))
     values = np.array([random_kernels.normal(key, index) for index in range(N)])
     assert abs(values.mean()) < 5 / np.sqrt(N)
     assert abs(values.var() - 1) < 5 * np.sqrt(2 / N)

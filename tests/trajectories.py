@@ -17,8 +17,8 @@ from typing import Any
 import gymnasium
 
 import monmdp
-from monmdp.experiments.cells import TRAJECTORIES
 from monmdp.gym.registration import environment_id
+from monmdp.study.cells import TRAJECTORIES
 
 FILE = Path(__file__).with_name("trajectories.json")
 STEPS = 200

@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from monmdp.environments import ENVIRONMENTS, Environment, Grid, Rule, Step, from_gymnasium
 from monmdp.errors import MonMDPError
+from monmdp.exact.hitting import diameter, goal_relative_diameter
+from monmdp.exact.solve import Solution, greedy_policy, policy_return, solve
 from monmdp.gym.registration import register_all
-from monmdp.hitting import diameter, goal_relative_diameter
 from monmdp.join import join, make
-from monmdp.model import MonMDP
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
-from monmdp.solve import Solution, greedy_policy, policy_return, solve
+from monmdp.problem import MonMDP
 
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
-    from monmdp.curves import Curves
-    from monmdp.experiments.runner import run_sweep
-    from monmdp.experiments.store import load
-    from monmdp.experiments.summary import mean_curves
-    from monmdp.experiments.sweep import Sweep
     from monmdp.gym import FlattenDiscrete, MonitoredEnv, MonitoredVectorEnv
-    from monmdp.live import LiveCurves, train_live
-    from monmdp.training import train
+    from monmdp.study.runner import run_sweep
+    from monmdp.study.store import load
+    from monmdp.study.summary import mean_curves
+    from monmdp.study.sweep import Sweep
+    from monmdp.training.curves import Curves
+    from monmdp.training.job import train
+    from monmdp.training.live import LiveCurves, train_live
 
 __version__ = "0.1.0"
 
@@ -30,17 +30,17 @@ __version__ = "0.1.0"
 _LAZY = {
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
-    "Curves": "monmdp.curves",
+    "Curves": "monmdp.training.curves",
     "FlattenDiscrete": "monmdp.gym",
-    "LiveCurves": "monmdp.live",
+    "LiveCurves": "monmdp.training.live",
     "MonitoredEnv": "monmdp.gym",
     "MonitoredVectorEnv": "monmdp.gym",
-    "Sweep": "monmdp.experiments.sweep",
-    "load": "monmdp.experiments.store",
-    "mean_curves": "monmdp.experiments.summary",
-    "run_sweep": "monmdp.experiments.runner",
-    "train": "monmdp.training",
-    "train_live": "monmdp.live",
+    "Sweep": "monmdp.study.sweep",
+    "load": "monmdp.study.store",
+    "mean_curves": "monmdp.study.summary",
+    "run_sweep": "monmdp.study.runner",
+    "train": "monmdp.training.job",
+    "train_live": "monmdp.training.live",
 }
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from monmdp.errors import MonMDPError
-from monmdp.model import MonMDP
+from monmdp.problem import MonMDP
 
 
 def explain(problem: MonMDP, state: Any, action: Any) -> str:

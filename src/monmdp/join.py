@@ -11,8 +11,8 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
-from monmdp.model import MonitorTable, MonMDP, find
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
+from monmdp.problem import MonitorTable, MonMDP, find
 from monmdp.registry import parse_spec
 
 #: Names of Gymnasium's registry end in a version, ours never do.

@@ -13,14 +13,14 @@ from rich.cells import cell_len
 from scipy import stats
 
 import monmdp
-from monmdp.analysis.claims import STATEMENTS, check_claims, rank_correlation
-from monmdp.analysis.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
-from monmdp.analysis.results import Results
-from monmdp.analysis.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
 from monmdp.cli import main
-from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
-from monmdp.experiments.sweep import PAPER_AGENTS
-from monmdp.training import recording_points
+from monmdp.paper.claims import STATEMENTS, check_claims, rank_correlation
+from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
+from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
+from monmdp.study.results import Results
+from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.training.job import recording_points
 
 problem_named = lru_cache(maxsize=None)(monmdp.make)
 VERDICTS = {CONFIRMED, REFUTED, UNKNOWN}
@@ -401,7 +401,7 @@ def test_a_vacuous_bound_confirms_nothing(made):
 
 
 def test_an_infinite_diameter_is_shown_as_such(made, monkeypatch):
-    monkeypatch.setattr("monmdp.analysis.theorem.diameter", lambda problem: math.inf)
+    monkeypatch.setattr("monmdp.paper.theorem.diameter", lambda problem: math.inf)
     answer = exploring_against_bound(OneProblem(made.cells["Loop", "Full", "Directed"]), "Loop", "Full")
     assert answer.verdict == UNKNOWN
     assert "D̄ = inf, bound inf" in answer.bound

@@ -16,7 +16,7 @@ import pytest
 
 import monmdp
 from monmdp.cli import main
-from monmdp.export import runs_of, to_tensorboard, to_wandb
+from monmdp.study.export import runs_of, to_tensorboard, to_wandb
 
 needs_tensorboard = pytest.mark.skipif(find_spec("tensorboard") is None, reason="TensorBoard is an extra: loggers")
 needs_wandb = pytest.mark.skipif(find_spec("wandb") is None, reason="Weights & Biases is an extra: loggers")

@@ -19,17 +19,17 @@ from pyarrow.csv import read_csv
 from scipy import stats
 
 import monmdp
-from monmdp.analysis.figures import FIGURES, draw_figure, draw_figures
-from monmdp.analysis.figures.data import SHOWN_POINTS, FigureData, shown
-from monmdp.analysis.figures.limits import return_limits
-from monmdp.analysis.figures.saving import csv_text
-from monmdp.analysis.figures.style import KNOWN, PALE, agent_styles, styled
-from monmdp.analysis.figures.text import fitted, number, text_width
-from monmdp.analysis.results import Results
 from monmdp.cli import main
 from monmdp.environments.rule import Rule
-from monmdp.experiments.store import Store
-from monmdp.experiments.sweep import PAPER_AGENTS
+from monmdp.figures import FIGURES, draw_figure, draw_figures
+from monmdp.figures.data import SHOWN_POINTS, FigureData, shown
+from monmdp.figures.limits import return_limits
+from monmdp.figures.saving import csv_text
+from monmdp.figures.style import KNOWN, PALE, agent_styles, styled
+from monmdp.figures.text import fitted, number, text_width
+from monmdp.study.results import Results
+from monmdp.study.store import Store
+from monmdp.study.sweep import PAPER_AGENTS
 
 #: Names that a formula, a page or a shell would take for something else.
 ODD = "my_$x^2$ <b>env</b> & [red] %d"

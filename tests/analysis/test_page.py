@@ -14,10 +14,10 @@ from scipy import stats
 
 import monmdp
 from monmdp.agents import Naive
-from monmdp.analysis.claims import check_claims
-from monmdp.analysis.report import Flagship, build_page
-from monmdp.analysis.results import Results
-from monmdp.analysis.snapshots import take_snapshots
+from monmdp.paper.claims import check_claims
+from monmdp.report import Flagship, build_page
+from monmdp.study.results import Results
+from monmdp.study.snapshots import take_snapshots
 
 FLAGSHIPS = (
     Flagship("Walk", "Button", "A walk with a button.", ("Directed", "Naive"), steps=600),

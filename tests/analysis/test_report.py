@@ -13,17 +13,17 @@ import pytest
 from scipy import stats
 
 import monmdp
-from monmdp.analysis.claims import check_claims
-from monmdp.analysis.figures.style import KNOWN, OTHER_COLOURS
-from monmdp.analysis.report import FLAGSHIPS, Flagship, build_page, write_page
-from monmdp.analysis.report.assembly import assemble, page_data
-from monmdp.analysis.report.colours import luminance, on_dark
-from monmdp.analysis.report.inspection import best_actions, inspector_data
-from monmdp.analysis.report.overview import thinned
-from monmdp.analysis.report.packing import pack, pack_widths, script_json
-from monmdp.analysis.results import Results
-from monmdp.analysis.snapshots import take_snapshots
 from monmdp.cli import main
+from monmdp.figures.style import KNOWN, OTHER_COLOURS
+from monmdp.paper.claims import check_claims
+from monmdp.report import FLAGSHIPS, Flagship, build_page, write_page
+from monmdp.report.assembly import assemble, page_data
+from monmdp.report.colours import luminance, on_dark
+from monmdp.report.inspection import best_actions, inspector_data
+from monmdp.report.overview import thinned
+from monmdp.report.packing import pack, pack_widths, script_json
+from monmdp.study.results import Results
+from monmdp.study.snapshots import take_snapshots
 
 METRICS = ("return", "observed", "beta", "visited", "explored")
 #: Ground of cards in the dark scheme, as in base.css.
@@ -281,7 +281,7 @@ def test_by_default_the_page_lies_in_the_folder(tmp_path):
 def test_bad_input_is_one_line(words, complaint, folder, tmp_path, capsys):
     places = {name: tmp_path / name for name in ("none", "empty", "new")}
     places["empty"].mkdir()
-    monmdp.experiments.store.Store(places["new"], create=True)
+    monmdp.study.store.Store(places["new"], create=True)
     given = [word.format(folder=folder, **places) for word in words]
     assert main(["report", *given]) == 2
     err = capsys.readouterr().err

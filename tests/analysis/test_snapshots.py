@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference.loop import train_plain
 
 import monmdp
-from monmdp.analysis.snapshots import take_snapshots
-from monmdp.plain.loop import train_plain
+from monmdp.study.snapshots import take_snapshots
 
 CURVES = ("returns", "observed", "beta", "explored")
 

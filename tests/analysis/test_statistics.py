@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 import monmdp
-from monmdp.analysis.statistics import (
+from monmdp.errors import MonMDPError
+from monmdp.statistics import (
     area_under_curve,
     bootstrap,
     improvement_interval,
@@ -26,7 +27,6 @@ from monmdp.analysis.statistics import (
     student_quantile,
     wilson,
 )
-from monmdp.errors import MonMDPError
 
 #: Four runs in two problems.
 SCORES = np.array([[0.0, 1.0], [0.2, 0.8], [0.4, 0.6], [1.0, 1.2]])

@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 from monmdp import MonMDPError
-from monmdp.engine.cuda.backend import device
+from monmdp.cuda.backend import device
 
 
 def _missing() -> str:

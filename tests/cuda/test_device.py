@@ -9,10 +9,10 @@ import pytest
 from gpu import needs_gpu
 
 import monmdp
-from monmdp.engine.cuda import backend
-from monmdp.engine.cuda.driver import Device
-from monmdp.experiments.runner import run_sweep
-from monmdp.experiments.sweep import Sweep
+from monmdp.cuda import backend
+from monmdp.cuda.driver import Device
+from monmdp.study.runner import run_sweep
+from monmdp.study.sweep import Sweep
 
 pytestmark = needs_gpu
 LONG = Sweep(environments=["Corridor"], monitors=["Level"], agents=["Directed"], seeds=30, points=20)

@@ -11,9 +11,9 @@ import pytest
 from gpu import needs_gpu
 
 import monmdp
-from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.experiments.runner import run_sweep
-from monmdp.experiments.sweep import PAPER_AGENTS, Sweep
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.study.runner import run_sweep
+from monmdp.study.sweep import PAPER_AGENTS, Sweep
 
 pytestmark = needs_gpu
 EVERYTHING = ("returns", "observed", "visited", "beta", "explored", "visit_counts", "q", "reward_model")
@@ -97,8 +97,8 @@ def test_noise_on_rewards_is_nearly_equal() -> None:
 
 
 def test_waves_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from monmdp.engine.cuda import backend
-    from monmdp.engine.cuda.schedule import waves
+    from monmdp.cuda import backend
+    from monmdp.cuda.schedule import waves
 
     cut: list[int] = []
 

@@ -12,13 +12,13 @@ import pytest
 
 import monmdp
 from monmdp.cli import main
-from monmdp.engine.cuda import backend, compiling, driver, launches
-from monmdp.engine.cuda.compiling import UnsuitableError
-from monmdp.engine.cuda.schedule import Work
-from monmdp.engine.loop import new_record
-from monmdp.experiments.runner import run_sweep
-from monmdp.experiments.sweep import Sweep
-from monmdp.training import Job
+from monmdp.cuda import backend, compiling, driver, launches
+from monmdp.cuda.compiling import UnsuitableError
+from monmdp.cuda.schedule import Work
+from monmdp.study.runner import run_sweep
+from monmdp.study.sweep import Sweep
+from monmdp.training.job import Job
+from monmdp.training.loop import new_record
 
 SMALL = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive"], seeds=2, steps=50, points=5)
 
@@ -98,8 +98,8 @@ def test_memory_that_runs_out_leaves_nothing_half_written(monkeypatch: pytest.Mo
         raise monmdp.MonMDPError("The GPU is out of memory.")
         yield
 
-    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", runs_out)
-    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.study.runner.train_on_gpu", runs_out)
+    monkeypatch.setattr("monmdp.study.runner.chosen_device", lambda name: "cuda")
     with pytest.raises(monmdp.MonMDPError, match="out of memory"):
         run_sweep(SMALL, tmp_path, device="cuda")
     assert list(tmp_path.rglob("*.parquet")) == []
@@ -109,7 +109,7 @@ def test_memory_that_runs_out_leaves_nothing_half_written(monkeypatch: pytest.Mo
 
 
 def test_a_gpu_and_a_cluster_do_not_go_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.study.runner.chosen_device", lambda name: "cuda")
     with pytest.raises(monmdp.MonMDPError, match="not both"):
         run_sweep(SMALL, tmp_path / "r", device="cuda", cluster=object())
 
@@ -121,8 +121,8 @@ def test_progress_never_goes_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             records = [new_record(len(part.job.point_steps)) for _ in part.seeds]
             yield part, [part.job.run(s, r, np.zeros(2, np.int64)) for s, r in zip(part.seeds, records, strict=True)]
 
-    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", all_at_once)
-    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.study.runner.train_on_gpu", all_at_once)
+    monkeypatch.setattr("monmdp.study.runner.chosen_device", lambda name: "cuda")
     told: list[int] = []
     two = dataclasses.replace(SMALL, agents=["Naive", "UCB"])
     report = run_sweep(two, tmp_path, device="cuda", watcher=lambda report, steps: told.append(steps))
@@ -134,8 +134,8 @@ MIXED = Sweep(environments=["Loop"], monitors=["Ask"], agents=["Naive", "Directe
 
 
 def test_an_agent_that_no_gpu_can_run_gets_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
-    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.training.job.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.study.runner.chosen_device", lambda name: "cuda")
     said = r"^DirectedModel cannot run on a GPU: its remarks .* Train it with device 'cpu' or 'auto'\.$"
     with pytest.raises(monmdp.MonMDPError, match=said):
         monmdp.train(monmdp.make("Loop", "Ask"), "DirectedModel", 1, steps=20, points=2, device="cuda")
@@ -155,7 +155,7 @@ def test_auto_leaves_such_agents_to_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp
 
     monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
     monkeypatch.setattr(launches, "_compiles", lambda launch, capability: True)
-    for place in ("monmdp.training", "monmdp.experiments.runner"):
+    for place in ("monmdp.training.job", "monmdp.study.runner"):
         monkeypatch.setattr(f"{place}.chosen_device", lambda name: "cuda")
         monkeypatch.setattr(f"{place}.train_on_gpu", gpu)
     assert run_sweep(MIXED, tmp_path / "auto", device="auto").done == 4
@@ -194,7 +194,7 @@ def test_auto_trains_such_an_agent_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -
     problem = monmdp.make("Loop", "Ask")
     here = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3)
     monkeypatch.setattr(backend, "device", lambda: SimpleNamespace(capability=(9, 0)))
-    monkeypatch.setattr("monmdp.training.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.training.job.chosen_device", lambda name: "cuda")
     auto = monmdp.train(problem, "DirectedModel", 1, steps=60, points=3, device="auto")
     assert np.array_equal(auto.q, here.q, equal_nan=True)
 
@@ -207,8 +207,8 @@ def test_parts_of_a_batch_are_saved_once_it_is_whole(monkeypatch: pytest.MonkeyP
                 yield Work(part.job, (seed,), part.number), [part.job.run(seed, record, np.zeros(2, np.int64))]
 
     run_sweep(SMALL, tmp_path / "cpu")
-    monkeypatch.setattr("monmdp.experiments.runner.train_on_gpu", in_pieces)
-    monkeypatch.setattr("monmdp.experiments.runner.chosen_device", lambda name: "cuda")
+    monkeypatch.setattr("monmdp.study.runner.train_on_gpu", in_pieces)
+    monkeypatch.setattr("monmdp.study.runner.chosen_device", lambda name: "cuda")
     assert run_sweep(SMALL, tmp_path / "gpu", device="cuda").done == 2
     one, other = (sorted(path.name for path in (tmp_path / name).rglob("*.parquet")) for name in ("cpu", "gpu"))
     assert one == other

@@ -11,7 +11,7 @@ import pytest
 import monmdp
 from monmdp.agents.base import QLearner, update_q_learner
 from monmdp.agents.greedy import act_epsilon_greedy
-from monmdp.engine.cuda.packing import (
+from monmdp.cuda.packing import (
     ALIGNMENT,
     SharedArrays,
     first_bytes,
@@ -22,10 +22,10 @@ from monmdp.engine.cuda.packing import (
     some_words,
     unpack,
 )
-from monmdp.engine.cuda.run import new_run
-from monmdp.engine.cuda.snapshots import Evaluated
-from monmdp.engine.cuda.views import leaf_values, schema_of
-from monmdp.training import Job
+from monmdp.cuda.run import new_run
+from monmdp.cuda.snapshots import Evaluated
+from monmdp.cuda.views import leaf_values, schema_of
+from monmdp.training.job import Job
 
 SEEDS = [3, 1, 4]
 STOP = np.zeros(1, np.int64)

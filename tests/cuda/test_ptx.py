@@ -12,13 +12,13 @@ from gpu import needs_compiler
 
 import monmdp
 from monmdp.agents.base import QLearner, update_q_learner
-from monmdp.engine.compile import inlined
-from monmdp.engine.cuda.run import new_run
-from monmdp.engine.cuda.snapshots import Evaluated
-from monmdp.engine.cuda.views import schema_of
-from monmdp.engine.evaluation import choose_best
-from monmdp.experiments.sweep import PAPER_AGENTS
-from monmdp.training import Job
+from monmdp.cuda.run import new_run
+from monmdp.cuda.snapshots import Evaluated
+from monmdp.cuda.views import schema_of
+from monmdp.kernels.compile import inlined
+from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.training.evaluation import choose_best
+from monmdp.training.job import Job
 
 pytestmark = needs_compiler
 HOPPER = (9, 0)
@@ -27,7 +27,7 @@ WITH_LOGARITHMS = ("QCounts", "MonitoredMBIE")
 
 
 def compiled(agent: Any, noisy: bool = False) -> str:
-    from monmdp.engine.cuda.kernels import compiled_for
+    from monmdp.cuda.kernels import compiled_for
 
     job = Job(monmdp.make("Loop", "Ask"), agent, 50, 5)
     return compiled_for(type(job.agent), schema_of(new_run(job, 0, job.stop)), HOPPER, 64, 8, noisy).ptx
@@ -44,7 +44,7 @@ def test_every_agent_compiles(agent: str) -> None:
 
 
 def test_kernels_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from monmdp.engine.cuda import compiling
+    from monmdp.cuda import compiling
 
     monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
     made: list[int] = []
@@ -69,7 +69,7 @@ def test_noise_is_compiled_only_where_it_is_needed() -> None:
 
 
 def test_the_evaluation_compiles() -> None:
-    from monmdp.engine.cuda.evaluation import compiled_evaluation
+    from monmdp.cuda.evaluation import compiled_evaluation
 
     job = Job(monmdp.make("Loop", "Ask"), "Naive", 50, 5)
     run = new_run(job, 0, job.stop)

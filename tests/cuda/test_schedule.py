@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import monmdp
-from monmdp.engine.cuda.schedule import BLOCKS, WARPS, Work, device_bytes, longest_first, shape_for, waves
-from monmdp.training import Job
+from monmdp.cuda.schedule import BLOCKS, WARPS, Work, device_bytes, longest_first, shape_for, waves
+from monmdp.training.job import Job
 
 
 def work() -> list[Work]:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import monmdp
-from monmdp.engine.cuda.run import new_run
-from monmdp.engine.cuda.views import leaf_values, number_word, rebuilding, schema_of
-from monmdp.training import Job
+from monmdp.cuda.run import new_run
+from monmdp.cuda.views import leaf_values, number_word, rebuilding, schema_of
+from monmdp.training.job import Job
 
 
 class Inner(NamedTuple):

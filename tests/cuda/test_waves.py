@@ -9,10 +9,10 @@ import pytest
 from gpu import needs_compiler
 
 import monmdp
-from monmdp.engine.cuda import backend, driver
-from monmdp.engine.cuda.compiling import Compiled
-from monmdp.engine.cuda.schedule import Work
-from monmdp.training import Job
+from monmdp.cuda import backend, driver
+from monmdp.cuda.compiling import Compiled
+from monmdp.cuda.schedule import Work
+from monmdp.training.job import Job
 
 BASE = 1 << 20
 
@@ -120,7 +120,7 @@ def test_every_run_comes_back_with_its_first_values(monkeypatch: pytest.MonkeyPa
 
 @needs_compiler
 def test_evaluation_follows_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    from monmdp.engine.cuda import evaluation
+    from monmdp.cuda import evaluation
 
     gpu = use(OnlyMemory(), monkeypatch)
     monkeypatch.setattr(evaluation, "compiled_evaluation", lambda schema, capability: Compiled("", "evaluate"))

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from comparing import Q_LEARNERS
+from reference.agents import plain_agent
 
 import monmdp
 from monmdp import Rule, Step
-from monmdp.engine.random import stream
-from monmdp.engine.world import compact
-from monmdp.plain.agents import plain_agent
+from monmdp.rng import stream
+from monmdp.world import compact
 
 TWINS = ("plain", "compiled")
 

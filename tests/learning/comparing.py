@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from reference import train_plain
 
 import monmdp
 from monmdp.agents import QLearner
-from monmdp.plain import train_plain
 
 CURVES = ("returns", "observed", "visited", "beta", "explored")
 TABLES = ("visit_counts", "q", "reward_model")

@@ -9,11 +9,11 @@ import pytest
 from by_hand import TWINS, Driven, one_state
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.paper import confidence_bonus
 
 import monmdp
 from monmdp import Rule, Step
 from monmdp.agents.ucb import confidence_bounds
-from monmdp.plain.paper import confidence_bonus
 
 twins = pytest.mark.parametrize("how", TWINS)
 

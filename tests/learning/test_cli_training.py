@@ -15,7 +15,7 @@ from comparing import CURVES, TABLES, same
 import monmdp
 from monmdp.cli import main
 from monmdp.cli.train import _groups
-from monmdp.training import Status
+from monmdp.training.job import Status
 
 FIELDS = [
     "environment", "monitor", "agent", "seeds", "steps", "optimal_return", "final_return",
@@ -150,7 +150,7 @@ def test_bad_values_end_in_one_line(capsys, words, culprit, hint):
 
 
 def test_what_does_not_fit_ends_in_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("monmdp.training.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
     assert main(["train", "Hazard", "Button"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 from by_hand import ring
+from reference.agents import plain_agent
+from reference.loop import training
 from rich.console import Console
 
 import monmdp
 from monmdp.cli import main
-from monmdp.experiments import benchmark
-from monmdp.plain.agents import plain_agent
-from monmdp.plain.loop import training
+from monmdp.paper import benchmark
 from monmdp.render.learning import Insight
 
 

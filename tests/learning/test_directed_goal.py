@@ -9,11 +9,11 @@ import pytest
 from by_hand import TWINS, Driven
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.agents import plain_agent
+from reference.loop import training
 
 import monmdp
 from monmdp.agents.directed import find_goal
-from monmdp.plain.agents import plain_agent
-from monmdp.plain.loop import training
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from by_hand import TWINS, Driven
 from comparing import CURVES, TABLES, same
+from reference.agents import plain_agent
+from reference.loop import training
 
 import monmdp
 from monmdp import MonMDPError, Rule, Step
 from monmdp.agents.factored_model import lay_out
-from monmdp.engine.evaluation import new_evaluator
-from monmdp.engine.loop import new_cursor, new_record, stream_keys
-from monmdp.engine.world import compact
-from monmdp.experiments.protocol import agent_defaults, paper_steps
-from monmdp.plain.agents import plain_agent
-from monmdp.plain.loop import training
-from monmdp.training import Job, as_agent
+from monmdp.paper.protocol import agent_defaults, paper_steps
+from monmdp.training.evaluation import new_evaluator
+from monmdp.training.job import Job, as_agent
+from monmdp.training.loop import new_cursor, new_record, stream_keys
+from monmdp.world import compact
 
 
 class DrivenModel(Driven):
@@ -490,7 +490,7 @@ def test_looking_at_a_run_does_not_change_it(names, known):
 
 def test_what_a_quadratic_table_cannot_do(monkeypatch):
     """50 × 50 cells × 10 actions: 25,000 pairs, and 2.5 GB for Ŝ alone."""
-    monkeypatch.setattr("monmdp.training.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 2**30)
     problem = monmdp.make("Empty(rows=50, columns=50)", "Ask")
     with pytest.raises(MonMDPError, match=r"25,000 pairs.*DirectedModel\.$") as error:
         monmdp.train(problem, "Directed", 1, steps=10)

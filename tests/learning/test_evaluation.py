@@ -7,8 +7,8 @@ import pytest
 from comparing import greedy_return
 
 import monmdp
-from monmdp.engine.evaluation import exact_return, new_evaluator
-from monmdp.engine.world import compact
+from monmdp.training.evaluation import exact_return, new_evaluator
+from monmdp.world import compact
 
 PROBLEMS = [
     ("Empty", "Ask"),

@@ -73,6 +73,6 @@ def test_the_command_line_says_that_it_was_interrupted(monkeypatch, capsys):
     def interrupted(*_, **__) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("monmdp.training.train", interrupted)
+    monkeypatch.setattr("monmdp.training.job.train", interrupted)
     assert main(["train", "Loop"]) == 130
     assert capsys.readouterr().err == "monmdp: interrupted.\n"

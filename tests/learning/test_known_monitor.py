@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from by_hand import TWINS, Driven
 from comparing import same
+from reference.loop import training
 
 import monmdp
 from monmdp import MonMDPError, Rule, Step
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor
-from monmdp.engine.world import compact
-from monmdp.plain.loop import training
+from monmdp.world import compact
 
 PROBLEMS = [
     ("Hazard", "Button"),

@@ -10,7 +10,7 @@ from by_hand import TWINS, Driven, one_state
 
 import monmdp
 from monmdp import Grid, MonMDPError, Rule, Step
-from monmdp.engine.world import compact
+from monmdp.world import compact
 
 twins = pytest.mark.parametrize("how", TWINS)
 STAY = 4

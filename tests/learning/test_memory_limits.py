@@ -13,13 +13,13 @@ from comparing import differences, run
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.engine.world import compact
-from monmdp.experiments.protocol import agent_defaults
+from monmdp.paper.protocol import agent_defaults
+from monmdp.world import compact
 
 
 def test_a_table_that_cannot_fit_is_refused_by_name_and_size(monkeypatch):
     """40,000 cells × 5 actions: 4 · 200,000² bytes are 149 GiB, and their maxima a fifth more."""
-    monkeypatch.setattr("monmdp.training.available_bytes", lambda: 16 * 2**30)
+    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 16 * 2**30)
     problem = monmdp.make("Empty(rows=200, columns=200)")
     with pytest.raises(
         MonMDPError, match=r"needs 178\.8 GiB of memory a seed for its 200,000 pairs.*DirectedModel"
@@ -31,10 +31,10 @@ def test_a_table_that_cannot_fit_is_refused_by_name_and_size(monkeypatch):
 
 
 def test_too_little_memory_for_one_seed(monkeypatch):
-    monkeypatch.setattr("monmdp.training.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
     with pytest.raises(MonMDPError, match=r"needs \d+ KiB of memory .* and \d+ KiB can be used"):
         monmdp.train(monmdp.make("Hazard", "Button"), "Directed", 1, steps=10)
-    monkeypatch.setattr("monmdp.live.available_bytes", lambda: 1_000)
+    monkeypatch.setattr("monmdp.training.live.available_bytes", lambda: 1_000)
     with pytest.raises(MonMDPError, match=r"needs \d+ KiB of memory"):
         monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "Directed", steps=10)
 
@@ -49,7 +49,7 @@ def pools(monkeypatch) -> list[int]:
             sizes.append(workers)
             super().__init__(workers)
 
-    monkeypatch.setattr("monmdp.training.ThreadPoolExecutor", Recorded)
+    monkeypatch.setattr("monmdp.training.job.ThreadPoolExecutor", Recorded)
     return sizes
 
 
@@ -58,7 +58,7 @@ def test_memory_limits_the_seeds_side_by_side_and_nothing_else(monkeypatch, pool
     problem = monmdp.make("Hazard", "Button")
 
     def train(room: int) -> monmdp.Curves:
-        monkeypatch.setattr("monmdp.training.available_bytes", lambda: room)
+        monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
         return monmdp.train(problem, "Directed", 5, steps=500, points=10, threads=4)
 
     plenty, tight, three = train(10**9), train(200_000), train(600_000)
@@ -90,7 +90,7 @@ def size(memory: object) -> int:
 def test_a_long_run_takes_no_more_than_there_is(monkeypatch):
     """Schedules of one number a step count too: a run is refused, or stays within what can be used."""
     room = 30_000_000
-    monkeypatch.setattr("monmdp.training.available_bytes", lambda: room)
+    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
     tracemalloc.start()
     with contextlib.suppress(MonMDPError):
         monmdp.train(monmdp.make("Loop"), "Naive", 2, steps=5_000_000, points=2, threads=2)

@@ -17,9 +17,9 @@ import numpy as np
 import monmdp
 from monmdp.agents import AGENTS, QLearner
 from monmdp.agents.base import no_beta, update_q_learner
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.loop import loop_of
-from monmdp.engine.random_kernels import uniform
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.training.loop import loop_of
+from monmdp.kernels.random import uniform
 
 
 @inlined

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import monmdp
-from monmdp.experiments.sweep import PAPER_AGENTS
+from monmdp.study.sweep import PAPER_AGENTS
 
 #: Seeds in the quick suite, and all of them in the slow one.
 SEEDS = [pytest.param(20, id="20 seeds"), pytest.param(100, id="100 seeds", marks=pytest.mark.slow)]

@@ -7,8 +7,8 @@ import pytest
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.experiments.protocol import agent_defaults, paper_steps
-from monmdp.experiments.sweep import PAPER_AGENTS
+from monmdp.paper.protocol import agent_defaults, paper_steps
+from monmdp.study.sweep import PAPER_AGENTS
 
 FALLS = (1.0, 0.1)
 

@@ -12,7 +12,7 @@ from comparing import Q_LEARNERS
 import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.base import schedule
-from monmdp.experiments.protocol import agent_defaults
+from monmdp.paper.protocol import agent_defaults
 
 
 def test_a_line_reaches_both_ends():

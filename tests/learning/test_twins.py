@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 from comparing import assert_twins, differences, run
+from reference import PLAIN_AGENTS
 
 import monmdp
-from monmdp.plain import PLAIN_AGENTS
 
 #: Problems of different kind: (environment, monitor, training steps); those without a limit look less far ahead.
 PROBLEMS = {

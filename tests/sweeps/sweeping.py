@@ -15,7 +15,7 @@ import pyarrow as pa
 
 import monmdp
 from monmdp.cli import main
-from monmdp.experiments.store import Store, verify
+from monmdp.study.store import Store, verify
 
 #: 2 × 2 × 2 cells; the same as a sweep and as words on the command line.
 TINY = monmdp.Sweep(["Loop", "Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=3, steps=300, points=10)

@@ -8,7 +8,7 @@ import pytest
 from sweeping import TINY_WORDS, complaint, file_bytes
 
 import monmdp
-from monmdp.experiments import runner
+from monmdp.study import runner
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from sweeping import complaint, said
 
 import monmdp
 from monmdp import MonMDPError, Sweep
-from monmdp.analysis.results import Results
-from monmdp.experiments import runner
-from monmdp.experiments.plan import wanted
-from monmdp.experiments.summary import fraction_solved
-from monmdp.experiments.sweep import ABLATIONS, PRESETS, narrowed, preset
+from monmdp.study import runner
+from monmdp.study.plan import wanted
+from monmdp.study.results import Results
+from monmdp.study.summary import fraction_solved
+from monmdp.study.sweep import ABLATIONS, PRESETS, narrowed, preset
 
 #: The paper's training steps, as its appendix lists them.
 STEPS = {

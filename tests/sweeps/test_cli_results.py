@@ -92,7 +92,7 @@ def test_folders_that_hold_no_results(tmp_path, words, capsys):
 
 
 def test_a_folder_without_runs_yet(tmp_path, capsys):
-    monmdp.experiments.store.Store(tmp_path, create=True)
+    monmdp.study.store.Store(tmp_path, create=True)
     assert "0 runs" in said(capsys, "results", str(tmp_path))
     assert json.loads(said(capsys, "results", str(tmp_path), "--json"))["runs"] == 0
     with pytest.raises(monmdp.MonMDPError, match="has no results yet"):

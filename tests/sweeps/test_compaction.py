@@ -9,9 +9,9 @@ import pytest
 from sweeping import assert_same, complaint, damage, file_bytes, finished, said
 
 import monmdp
-from monmdp.experiments import store
-from monmdp.experiments.compaction import compact
-from monmdp.experiments.store import Store
+from monmdp.study import store
+from monmdp.study.compaction import compact
+from monmdp.study.store import Store
 
 SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], seeds=60, steps=100, points=5)
 WORDS = (

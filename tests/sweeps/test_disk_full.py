@@ -11,7 +11,7 @@ import pytest
 from sweeping import TINY, TINY_WORDS, assert_same, complaint, damage, end, finished, runs_on_disk, start
 
 import monmdp
-from monmdp.experiments import store
+from monmdp.study import store
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_a_disk_that_breaks(tmp_path, monkeypatch, capsys):
     def broken(path, content):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monmdp.experiments.store.Store(tmp_path, create=True)
+    monmdp.study.store.Store(tmp_path, create=True)
     monkeypatch.setattr(store, "write_aside", broken)
     said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
     assert "cannot be written: Input/output error" in said

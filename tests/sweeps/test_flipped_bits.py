@@ -8,7 +8,7 @@ import pytest
 from sweeping import SINGLE, contents, damage
 
 import monmdp
-from monmdp.experiments.store import read_entry
+from monmdp.study.store import read_entry
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from sweeping import end, start
 
 from monmdp.agents import AGENTS, Naive
-from monmdp.experiments.cells import Cell
+from monmdp.study.cells import Cell
 
 BASE = {"environment": "Empty", "monitor": "Ask", "agent": "Directed", "steps": 500, "points": 50}
 #: Something else than the default for every option of every agent.
@@ -92,7 +92,7 @@ def test_schedules_as_arrays_count_number_by_number():
 def test_it_is_the_same_in_every_process():
     """Resumed sweeps and other machines must find what is there, whatever the hash seed of the process."""
     script = (
-        "import json; from monmdp.experiments.plan import wanted; from monmdp.experiments.sweep import preset; "
+        "import json; from monmdp.study.plan import wanted; from monmdp.study.sweep import preset; "
         "print(json.dumps([cell.identity for cell, _ in wanted(preset('quick'))]))"
     )
     processes = [start(script=script, PYTHONHASHSEED=seed) for seed in ("1", "2")]

@@ -9,8 +9,8 @@ import pytest
 
 import monmdp
 from monmdp.agents import Naive
-from monmdp.experiments.plan import wanted
-from monmdp.experiments.sweep import read_sweeps
+from monmdp.study.plan import wanted
+from monmdp.study.sweep import read_sweeps
 
 TOML = """
 [[sweep]]

@@ -9,8 +9,8 @@ import pytest
 from sweeping import TINY, assert_same
 
 import monmdp
-from monmdp.experiments import runner
-from monmdp.experiments.plan import batches, wanted
+from monmdp.study import runner
+from monmdp.study.plan import batches, wanted
 
 MANY = monmdp.Sweep(["Walk", "Loop"], ["Full"], ["Naive", "UCB"], seeds=60, steps=100)
 

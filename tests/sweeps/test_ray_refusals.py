@@ -10,7 +10,7 @@ import pytest
 from sweeping import TINY_WORDS, complaint, end, start
 
 import monmdp
-from monmdp.experiments.cluster import RayCluster
+from monmdp.study.cluster import RayCluster
 
 with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
 
@@ -62,7 +62,7 @@ def test_one_sweep_after_the_other(tmp_path):
     """In a notebook: a sweep, the same again with nothing to do, and another one."""
     script = """
 import sys, monmdp
-from monmdp.experiments.cluster import RayCluster
+from monmdp.study.cluster import RayCluster
 for seeds in (1, 1, 2):
     sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
     print(monmdp.run_sweep([sweep], sys.argv[1], cluster=RayCluster()).done)

@@ -14,8 +14,8 @@ import pytest
 from sweeping import SINGLE, TINY, finished, runs_on_disk
 
 import monmdp
-from monmdp.experiments.cells import Cell
-from monmdp.experiments.store import write_aside
+from monmdp.study.cells import Cell
+from monmdp.study.store import write_aside
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",

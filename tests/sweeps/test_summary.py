@@ -10,8 +10,8 @@ import pytest
 from sweeping import said
 
 import monmdp
-from monmdp.experiments.plan import wanted
-from monmdp.experiments.summary import fraction_solved
+from monmdp.study.plan import wanted
+from monmdp.study.summary import fraction_solved
 
 #: Some seeds solve it and some do not; two files a cell.
 SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=30, steps=220, points=8)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import monmdp
-from monmdp.experiments.cells import Cell
-from monmdp.experiments.plan import wanted
-from monmdp.experiments.sweep import PRESETS, preset
+from monmdp.study.cells import Cell
+from monmdp.study.plan import wanted
+from monmdp.study.sweep import PRESETS, preset
 
 STEPS = {
     "Empty": 5_000, "Loop": 5_000, "Hazard": 10_000, "OneWay": 10_000, "Corridor": 30_000, "TwoRoom2x11": 5_000,

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from monmdp.agents.base import QLearner, update_q_learner
-from monmdp.engine.compile import inlined
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
+from monmdp.kernels.compile import inlined
+from monmdp.kernels.random import uniform
+from monmdp.training.evaluation import choose_best
 
 
 @inlined

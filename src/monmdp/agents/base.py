@@ -13,13 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from monmdp import check
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.random import stream
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
-from monmdp.model import Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import uniform
+from monmdp.problem import Floats, Integers
 from monmdp.registry import Registry, spec_of
+from monmdp.rng import stream
+from monmdp.world import World
 
 #: A constant, (first, last) for a line from the first step to the last, or one number a step.
 Schedule = float | Sequence[float]

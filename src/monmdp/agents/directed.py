@@ -29,12 +29,12 @@ from monmdp.agents.base import (
     update_q_learner,
 )
 from monmdp.agents.greedy import wanders
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
-from monmdp.model import Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import uniform
+from monmdp.problem import Floats, Integers
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 Singles = npt.NDArray[np.float32]
 #: Goals whose maxima are looked up together if any of them must be; measured, not magic.

@@ -34,11 +34,11 @@ from monmdp.agents.factored_model import (
 )
 from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
 from monmdp.agents.model_planning import Plan, new_plan, plan_values
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
-from monmdp.model import Booleans, Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.problem import Booleans, Floats, Integers
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 #: Pairs that serve this well are taken where the agent stands, without a plan.
 SERVES_WELL = 0.95

@@ -16,9 +16,9 @@ import numpy as np
 
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
 from monmdp.agents.transitions import Transitions, new_transitions, note_transition
-from monmdp.engine.compile import kernel
-from monmdp.engine.world import World
-from monmdp.model import Booleans, Floats, Integers
+from monmdp.kernels.compile import kernel
+from monmdp.problem import Booleans, Floats, Integers
+from monmdp.world import World
 
 #: A pair stands apart when twice the log of the likelihood ratio exceeds this for each outcome known.
 SURPRISE = 4.0

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monmdp.engine.compile import kernel
-from monmdp.model import Floats, Integers
+from monmdp.kernels.compile import kernel
+from monmdp.problem import Floats, Integers
 
 #: How much a step of the way costs.
 WAY_DISCOUNT = 0.9

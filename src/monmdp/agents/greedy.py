@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from monmdp.agents.base import AGENTS, QLearner, Schedule, update_q_learner
-from monmdp.engine.compile import inlined
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
+from monmdp.kernels.compile import inlined
+from monmdp.kernels.random import uniform
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 
 @inlined

@@ -12,8 +12,8 @@ from typing import Any
 
 from monmdp.agents.base import AGENTS, QLearner, extended_memory, learn_q, learn_reward
 from monmdp.agents.greedy import act_epsilon_greedy
-from monmdp.engine.compile import inlined
-from monmdp.engine.world import World
+from monmdp.kernels.compile import inlined
+from monmdp.world import World
 
 #: QMemory with the size of the bonus.
 IntrinsicMemory: Any = extended_memory(

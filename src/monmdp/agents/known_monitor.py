@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monmdp.engine.compile import kernel
-from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
-from monmdp.model import Booleans, Floats, Integers
+from monmdp.kernels.compile import kernel
+from monmdp.problem import Booleans, Floats, Integers
+from monmdp.world import World
 
 
 class KnownMonitor(NamedTuple):

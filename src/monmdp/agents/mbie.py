@@ -27,11 +27,11 @@ from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward, smallest
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
 from monmdp.agents.transitions import Transitions, new_transitions, note_transition
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.world import World
 from monmdp.errors import MonMDPError
-from monmdp.model import Booleans, Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.problem import Booleans, Floats, Integers
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.

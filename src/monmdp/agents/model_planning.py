@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp.agents.factored_model import lay_out, predicted_reward
-from monmdp.engine.compile import inlined, kernel
-from monmdp.model import Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.problem import Floats, Integers
 
 #: Q is planned until it is this accurate, relative to its size, sweeping the greedy policy so many times in between.
 ACCURACY = 1e-7

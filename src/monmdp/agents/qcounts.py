@@ -17,11 +17,11 @@ from monmdp import check
 from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, smallest, update_q_learner
 from monmdp.agents.greedy import wanders
 from monmdp.agents.ucb import confidence_bounds
-from monmdp.engine.compile import inlined
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
-from monmdp.model import Floats
+from monmdp.kernels.compile import inlined
+from monmdp.kernels.random import uniform
+from monmdp.problem import Floats
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 #: QMemory with count values C [S, A], their schedule and discount, and space for bounds [A].
 QCountsMemory: Any = extended_memory(

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monmdp.engine.compile import kernel
-from monmdp.model import Integers
+from monmdp.kernels.compile import kernel
+from monmdp.problem import Integers
 
 
 class Transitions(NamedTuple):

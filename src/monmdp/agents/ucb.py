@@ -14,11 +14,11 @@ import numpy as np
 
 from monmdp.agents.base import AGENTS, QLearner, extended_memory, logarithms, update_q_learner
 from monmdp.agents.greedy import wanders
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
-from monmdp.model import Floats
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import uniform
+from monmdp.problem import Floats
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 #: QMemory with log n for all counts n that can occur, and space for the bounds of a state's actions, [A].
 UCBMemory: Any = extended_memory(

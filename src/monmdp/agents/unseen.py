@@ -32,11 +32,11 @@ from monmdp.agents.base import (
     update_q_learner,
 )
 from monmdp.agents.greedy import act_epsilon_greedy, wanders
-from monmdp.engine.compile import inlined, kernel
-from monmdp.engine.evaluation import choose_best
-from monmdp.engine.random_kernels import uniform
-from monmdp.engine.world import World
-from monmdp.model import Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import uniform
+from monmdp.problem import Floats, Integers
+from monmdp.training.evaluation import choose_best
+from monmdp.world import World
 
 
 @inlined

@@ -14,7 +14,7 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.experiments.benchmark import Paper, Row
+    from monmdp.paper.benchmark import Paper, Row
 
 PAPER_SEEDS = 100
 HEADER = ("problem", "agent", "pairs", "ns a step", "µs an evaluation", "plain µs a step", "ratio")
@@ -36,9 +36,10 @@ class Bench:
 
     def run(self, console: Console) -> None:
         """Measure, print the table, and save it if asked."""
-        from monmdp.engine.cuda.backend import chosen
-        from monmdp.experiments.benchmark import SHOWN, machine, measure_paper, rows
-        from monmdp.plain import PLAIN_AGENTS
+        from reference import PLAIN_AGENTS
+
+        from monmdp.cuda.backend import chosen
+        from monmdp.paper.benchmark import SHOWN, machine, measure_paper, rows
 
         if self.save is not None and not self.save.absolute().parent.is_dir():
             raise MonMDPError(f"The folder of {self.save} does not exist.")
@@ -75,7 +76,7 @@ class Bench:
             self.save.write_text("\n".join(text) + "\n")
 
     def _run_on_gpu(self, console: Console) -> None:
-        from monmdp.experiments.gpu_benchmark import measure_gpu, sentences
+        from monmdp.paper.gpu_benchmark import measure_gpu, sentences
 
         with console.status("Measuring (kernels are compiled first) …"):
             measured = measure_gpu(seeds=5 if self.quick else PAPER_SEEDS)

@@ -83,7 +83,7 @@ class Optima:
     def run(self, console: Console) -> None:
         """Print the exact optima of the paper's problems."""
         from monmdp import make, solve
-        from monmdp.experiments.protocol import DEFAULT_STEPS, PAPER_MONITORS
+        from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
 
         returns: dict[str, dict[str, float]] = {}
         with console.status("Solving 48 problems (the first time, kernels are compiled) …"):

@@ -17,7 +17,7 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.analysis.claims import Claim
+    from monmdp.paper.claims import Claim
 
 COLOURS = {"confirmed": "green", "not confirmed": "red", "not enough data": "yellow"}
 COLUMNS = ("claim", "expected", "measured", "verdict")
@@ -39,8 +39,8 @@ class Claims:
 
     def run(self, console: Console) -> None:
         """Print every claim with what was measured."""
-        from monmdp.analysis.claims import check_claims
-        from monmdp.analysis.results import Results
+        from monmdp.paper.claims import check_claims
+        from monmdp.study.results import Results
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in WRITERS:

@@ -14,7 +14,7 @@ from rich.text import Text
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.health import Finding, Health
+    from monmdp.cli.health import Finding, Health
 
 #: How a state is shown.
 SIGNS = {"works": ("✓", "green"), "missing": ("–", "dim"), "broken": ("✗", "bold red")}
@@ -30,7 +30,7 @@ class Doctor:
     def run(self, console: Console) -> None:
         """Examine and print; a broken core is an error."""
         with console.status("Looking at everything (the first time, kernels are compiled) …"):
-            from monmdp.health import examine
+            from monmdp.cli.health import examine
 
             health = examine()
         if self.json:

@@ -31,8 +31,8 @@ class Export:
 
     def run(self, console: Console) -> None:
         """Write the files and say how to look at them."""
-        from monmdp.export import to_tensorboard, to_wandb
-        from monmdp.export.runs import count_runs
+        from monmdp.study.export import to_tensorboard, to_wandb
+        from monmdp.study.export.runs import count_runs
 
         runs = count_runs(self.folder, self.average)
         with Progress(console=console, transient=True) as bar:

@@ -33,9 +33,9 @@ class Figure:
 
     def run(self, console: Console) -> None:
         """Draw, and say which files were written."""
-        from monmdp.analysis.figures import FIGURES, draw_figures, figure_kind
-        from monmdp.analysis.figures.drawing import DEFAULT_PROBLEM
-        from monmdp.analysis.results import Results
+        from monmdp.figures import FIGURES, draw_figures, figure_kind
+        from monmdp.figures.drawing import DEFAULT_PROBLEM
+        from monmdp.study.results import Results
 
         if self.name.casefold() == "list":
             console.print(_listed())
@@ -76,7 +76,7 @@ def _known(name: str, known: list[str], what: str) -> str:
 
 
 def _listed() -> Table:
-    from monmdp.analysis.figures import FIGURES
+    from monmdp.figures import FIGURES
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for kind in FIGURES.values():

@@ -24,8 +24,8 @@ class Report:
 
     def run(self, console: Console) -> None:
         """Write the page, and say where it is."""
-        from monmdp.analysis.report import write_page
-        from monmdp.engine.memory import readable
+        from monmdp.machine import readable
+        from monmdp.report import write_page
 
         bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(),

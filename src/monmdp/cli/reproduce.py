@@ -16,8 +16,8 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.experiments.plan import Batch
-    from monmdp.experiments.runner import Report
+    from monmdp.study.plan import Batch
+    from monmdp.study.runner import Report
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
@@ -65,9 +65,9 @@ class Reproduce:
 
     def run(self, console: Console) -> None:
         """Run what is left of the sweep, or only say what that is."""
-        from monmdp.experiments.plan import parse_shard
-        from monmdp.experiments.runner import plan_sweep, run_sweep
-        from monmdp.experiments.sweep import narrowed, preset, read_sweeps
+        from monmdp.study.plan import parse_shard
+        from monmdp.study.runner import plan_sweep, run_sweep
+        from monmdp.study.sweep import narrowed, preset, read_sweeps
 
         shard = parse_shard(self.shard)
         if self.preset is not None and self.sweep is not None:
@@ -135,7 +135,7 @@ def _cluster(on: str) -> object | None:
     kind, _, address = on.partition(":")
     if kind != "ray":
         raise MonMDPError(f"Sweeps run here, on ray or on ray:HOST:PORT, not on {on!r}.")
-    from monmdp.experiments.cluster import RayCluster
+    from monmdp.study.cluster import RayCluster
 
     return RayCluster(address or None)
 
@@ -177,8 +177,7 @@ class _Display:
 
 
 def _print_plan(console: Console, report: Report, left: list[Batch], threads: int | None) -> None:
-    from monmdp.engine.cores import n_cores
-    from monmdp.engine.memory import readable
+    from monmdp.machine import n_cores, readable
 
     cores = threads or n_cores()
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
@@ -201,7 +200,7 @@ def _print_plan(console: Console, report: Report, left: list[Batch], threads: in
 
 def _print_summary(console: Console, report: Report) -> None:
     """Fraction of seeds solved, problems × agents."""
-    from monmdp.experiments.summary import fraction_solved
+    from monmdp.study.summary import fraction_solved
 
     wanted = {cell.identity: cell for cell, _ in report.wishes}
     found = fraction_solved(report.folder, set(wanted))

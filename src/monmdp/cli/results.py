@@ -17,7 +17,7 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.experiments.store import Store
+    from monmdp.study.store import Store
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Results:
 
     def run(self, console: Console) -> None:
         """Merge and verify if asked, then list what there is."""
-        from monmdp.experiments.compaction import compact
-        from monmdp.experiments.store import DamagedFileError, Store
+        from monmdp.study.compaction import compact
+        from monmdp.study.store import DamagedFileError, Store
 
         store = Store(self.folder)
         talk = Console(stderr=True, highlight=False) if self.json else console
@@ -68,7 +68,7 @@ class Results:
 
 def _verify(store: Store, talk: Console) -> None:
     """Check every file; damaged ones are moved out of the way, so that reproduce does them again."""
-    from monmdp.experiments.store import KINDS, verify
+    from monmdp.study.store import KINDS, verify
 
     files = sum(1 for kind in KINDS for _ in store.files(kind))
     quiet = Console(stderr=True)
@@ -83,7 +83,7 @@ def _verify(store: Store, talk: Console) -> None:
 
 
 def _print(console: Console, folder: Path, rows: list[dict[str, object]], size: int) -> None:
-    from monmdp.engine.memory import readable
+    from monmdp.machine import readable
 
     runs = sum(int(str(row["runs"])) for row in rows)
     table = Table(title=escape(f"{folder}: {runs:,} runs, {readable(size)}"), box=SIMPLE_HEAD, title_justify="left")

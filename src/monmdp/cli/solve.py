@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from monmdp.solve import Solution
+    from monmdp.exact.solve import Solution
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
-    from monmdp.curves import Curves
-    from monmdp.training import Status
+    from monmdp.training.curves import Curves
+    from monmdp.training.job import Status
 
 #: Rows of the live table.
 GROUPS = 8
@@ -74,7 +74,7 @@ class Train:
             raise MonMDPError(f"Plots are saved as .png, .pdf or .svg, not as {self.plot.name!r}.")
         problem = make(self.environment, self.monitor, discount=self.discount)
         with console.status("Getting ready (the first time, kernels are compiled) …"):
-            from monmdp.training import train
+            from monmdp.training.job import train
         watched = console.is_terminal and not self.json
         with Live(console=console, refresh_per_second=8, transient=True) if watched else nullcontext() as live:
             curves = train(
@@ -91,7 +91,7 @@ class Train:
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:
-            from monmdp.analysis.plot import plot_curves
+            from monmdp.figures.plot import plot_curves
 
             plot_curves(curves, self.plot)
         if self.json:

@@ -16,7 +16,8 @@ from monmdp.cli.keys import Keys
 from monmdp.errors import MonMDPError, nearest
 
 if TYPE_CHECKING:
-    from monmdp.plain.loop import Stepped
+    from reference.loop import Stepped
+
     from monmdp.render.learning import Insight
 
 FASTEST, SLOWEST = 4096, 1
@@ -46,12 +47,13 @@ class Watch:
 
     def run(self, console: Console) -> None:
         """Play a learning run until it ends or a key stops it."""
-        from monmdp.experiments.protocol import agent_defaults, paper_steps
+        from reference.agents import PLAIN_AGENTS, plain_agent
+        from reference.loop import training
+
         from monmdp.join import make
-        from monmdp.plain.agents import PLAIN_AGENTS, plain_agent
-        from monmdp.plain.loop import training
+        from monmdp.paper.protocol import agent_defaults, paper_steps
         from monmdp.render.learning import Insight
-        from monmdp.training import as_agent
+        from monmdp.training.job import as_agent
 
         problem = make(self.environment, self.monitor)
         steps = paper_steps(problem) if self.steps is None else check.whole(self.steps, 1, "The number of steps")

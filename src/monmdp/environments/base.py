@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.model import EnvironmentTable, Layout
+from monmdp.problem import EnvironmentTable, Layout
 from monmdp.registry import Registry, spec_of
 
 

@@ -9,7 +9,7 @@ from gymnasium.envs.registration import register, registry
 from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
 from monmdp.join import as_environment, make
-from monmdp.model import MonMDP
+from monmdp.problem import MonMDP
 from monmdp.registry import construct
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict, Discrete
 
-from monmdp.engine.random import normal, stream, uniform
 from monmdp.errors import MonMDPError
-from monmdp.model import MonMDP
+from monmdp.problem import MonMDP
 from monmdp.render.scene import Scene
+from monmdp.rng import normal, stream, uniform
 
 Observation = dict[str, np.int64]
 

@@ -11,10 +11,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from monmdp import check
-from monmdp.engine.random import stream
 from monmdp.errors import MonMDPError
 from monmdp.gym.single import STREAMS, spaces
-from monmdp.model import Booleans, MonMDP
+from monmdp.problem import Booleans, MonMDP
+from monmdp.rng import stream
 
 Arrays = dict[str, np.ndarray]
 
@@ -67,7 +67,7 @@ class MonitoredVectorEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Arrays, np.ndarray, Booleans, Booleans, dict[str, Any]]:
         """Step all copies; ended ones are reset as the autoreset mode says."""
-        from monmdp.engine.stepping import step_many
+        from monmdp.kernels.stepping import step_many
 
         if not self._seeded.all():
             raise gymnasium.error.ResetNeeded("Call reset before step.")
@@ -112,7 +112,7 @@ class MonitoredVectorEnv(VectorEnv):
         self._seeded[i] = True
 
     def _restart(self, mask: Booleans) -> None:
-        from monmdp.engine.stepping import reset_many
+        from monmdp.kernels.stepping import reset_many
 
         reset_many(
             self._starts, self._start_cumulative, self._start_keys, mask, self._state, self._elapsed, self._episode

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from monmdp import check
-from monmdp.engine.random import stream, uniform
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
 from monmdp.monitors.paper import Experts
+from monmdp.rng import stream, uniform
 
 
 @MONITORS.add

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from monmdp.model import Layout, MonMDP
+from monmdp.problem import Layout, MonMDP
 from monmdp.render.scene import Scene, action_text, reward_text, step_text
 from monmdp.render.tiles import GOLD, INK, LINE, Brush, Colour, paint_agent, paint_button, paint_tile
 

@@ -6,16 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
+from reference.base import PlainAgent
+from reference.loop import Stepped, plain_return
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from monmdp.model import MonMDP
-from monmdp.plain.base import PlainAgent
-from monmdp.plain.loop import Stepped, plain_return
+from monmdp.exact.solve import greedy_policy, optimal_values, policy_return
+from monmdp.problem import MonMDP
 from monmdp.render.text import GLYPHS, action_symbol
-from monmdp.solve import greedy_policy, optimal_values, policy_return
 
 #: Background colours from never to often visited.
 HEAT = ("default", "#2b2440", "#4a2a5e", "#78305f", "#a63a50", "#d1573b", "#eb8a2f")

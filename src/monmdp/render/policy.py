@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from monmdp.model import Floats, MonMDP
+from monmdp.problem import Floats, MonMDP
 from monmdp.render.text import ARROWS, GLYPHS, action_symbol
 
 #: From low to high value; also readable without colours.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monmdp.model import MonMDP
+from monmdp.problem import MonMDP
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from monmdp.model import MonMDP
+from monmdp.problem import MonMDP
 from monmdp.render.scene import Scene, action_text, reward_text, step_text
 
 ARROWS = {"LEFT": "←", "DOWN": "↓", "RIGHT": "→", "UP": "↑", "STAY": "•"}

@@ -1,8 +1,0 @@
-"""Every figure of a results folder, drawn by name: vector PDF, PNG, and the numbers it shows as CSV."""
-
-from __future__ import annotations
-
-from monmdp.analysis.figures.drawing import draw_figure, draw_figures
-from monmdp.analysis.figures.registry import FIGURES, FigureKind, figure_kind
-
-__all__ = ["FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]

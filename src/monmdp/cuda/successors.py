@@ -1,0 +1,286 @@
+"""Directed on a device: a warp leads the run, the other warps of the block update all goals of a row at once.
+
+The same equations as `agents/directed.py`. The leader chooses, steps and learns Q; while it does what needs no
+successor values, the others work. Two barriers a step: rows are written, and the next row is known.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from monmdp.agents import base
+from monmdp.agents.directed import find_goal
+from monmdp.agents.greedy import wanders
+from monmdp.cuda.intrinsics import address_of, vector_at
+from monmdp.cuda.together import EVERYONE, WARP, adapted, choose_best, most_of_all, pick_tied
+from monmdp.kernels.random import uniform
+from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
+from monmdp.problem import Dynamics
+from monmdp.training.loop import LISTEN_EVERY
+
+update_q_learner = adapted(base.update_q_learner)
+
+#: What the leader tells the others: the pair whose row is learned, its state, the next one, whether it ended.
+PAIR, STATE, NEXT, ENDED = 0, 1, 2, 3
+#: In place of a pair: the run was told to stop.
+STOPPED = -1
+#: In place of an action: the successor values decide.
+TOWARD_GOAL = -1
+#: Goals that a warp notes at most before it looks up their maxima.
+FALLEN = 256
+#: Bytes of a single-precision number, and of the four that a thread learns in one pass.
+SINGLE, PASS = 4, 16
+
+
+@cache
+def advance_together(noisy: bool, threads: int) -> Any:
+    """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
+    n = threads - WARP
+    following = adapted(_follow, learn_row=adapted(_learn_row, followers=n))
+    return adapted(_advance, lead=adapted(_lead, noisy), follow=following, room=n // WARP * FALLEN)
+
+
+#: Stand-ins in the bodies below: kernels, the number of threads that follow, and of goals that they may note.
+lead: Any = None
+follow: Any = None
+learn_row: Any = None
+followers = WARP
+room = FALLEN
+
+
+def _advance(world, memory, keys, cursor, until, progress, stop):
+    told = cuda.shared.array(4, np.int32)
+    fallen = cuda.shared.array(room, np.int32)
+    if cuda.threadIdx.x < WARP:
+        return lead(world, memory, keys, cursor, until, progress, stop, told, cuda.threadIdx.x)
+    return follow(memory, cursor[1], until, told, fallen, cuda.threadIdx.x - WARP)
+
+
+def _lead(world, memory, keys, cursor, until, progress, stop, told, lane):
+    """Act, step, observe and learn Q; all lanes know everything, the first one writes."""
+    start_key, world_key, observe_key, noise_key, agent_key = keys[0], keys[1], keys[2], keys[3], keys[4]
+    state, step, episode, elapsed = cursor[0], cursor[1], cursor[2], cursor[3]
+    observed_rewards, distinct, exploring_steps = cursor[4], cursor[5], cursor[6]
+    n_actions = memory.q.shape[1]
+    dynamics = Dynamics(
+        world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
+        world.monitor_reward, world.observe_probability, world.terminated,
+    )  # fmt: skip
+    cuda.syncwarp(EVERYONE)
+    while step < until:
+        if step % LISTEN_EVERY == 0:
+            progress[0] = step
+            if cuda.any_sync(EVERYONE, stop[0] != 0):
+                told[PAIR] = STOPPED
+                cuda.syncthreads()
+                cuda.syncthreads()
+                return False
+        action, exploring, goal = choose_early(memory, state, step, agent_key, lane)
+        cuda.syncthreads()  # rows are written
+        if action == TOWARD_GOAL:
+            action = choose_toward(memory, state * n_actions, goal, agent_key, step, lane)
+        pair = state * n_actions + action
+        outcome = draw_outcome(dynamics, pair, world_key, step)
+        next_state, terminated = world.next_state[outcome], world.terminated[outcome]
+        if lane == 0:
+            told[PAIR], told[STATE], told[NEXT] = pair, state, next_state
+            told[ENDED] = 1 if terminated else 0
+        cuda.syncthreads()  # the next row is known
+        proxy_reward = np.nan
+        if draw_observed(dynamics, outcome, observe_key, step):
+            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
+            observed_rewards += 1
+        visits = memory.visits[pair] + 1
+        if visits == 1:
+            distinct += 1
+        if exploring:
+            exploring_steps += 1
+        cuda.syncwarp(EVERYONE)
+        memory.visits[pair] = visits
+        update_q_learner(
+            memory, state, action, world.env_pair[pair], next_state, terminated,
+            proxy_reward, world.monitor_reward[outcome], step,
+        )  # fmt: skip
+        cuda.syncwarp(EVERYONE)
+        step += 1
+        elapsed += 1
+        state = np.int64(next_state)
+        if terminated or elapsed == world.step_limit:
+            state = draw_start(world.start_states, world.start_cumulative, start_key, episode)
+            episode += 1
+            elapsed = 0
+    if lane == 0:
+        cursor[0], cursor[1], cursor[2], cursor[3] = state, step, episode, elapsed
+        cursor[4], cursor[5], cursor[6] = observed_rewards, distinct, exploring_steps
+    cuda.syncthreads()
+    return True
+
+
+@cuda.jit(device=True)
+def choose_early(memory, state, step, key, lane):
+    """Action, whether it explores, and the goal, as far as they need no successor values."""
+    goal = np.int64(0)
+    if lane == 0:
+        goal = find_goal(memory.visits, memory.n_goals, memory.goal)
+    goal = cuda.shfl_sync(EVERYONE, goal, 0)
+    count = memory.visits[goal]
+    beta = memory.logs[step + 2] / count if count > 0 else math.inf
+    n_actions = memory.q.shape[1]
+    action, exploring = np.int64(TOWARD_GOAL), True
+    if not beta > memory.beta_bar:
+        action, exploring = np.int64(choose_best(memory.q[state], key, 2 * step + 1)), False
+    elif wanders(memory, step, key):
+        if memory.balanced_wandering:
+            if lane == 0:
+                for a in range(n_actions):
+                    memory.choices[a] = -memory.visits[state * n_actions + a]
+            cuda.syncwarp(EVERYONE)
+            action = np.int64(choose_best(memory.choices, key, 2 * step + 1))
+        else:
+            action = np.int64(uniform(key, 2 * step + 1) * n_actions)
+    elif memory.random_goal_policy:
+        action = np.int64(uniform(key, 2 * step + 1) * n_actions)
+    return action, exploring, goal
+
+
+@cuda.jit(device=True)
+def choose_toward(memory, first, goal, key, step, lane):
+    """argmax_a Ŝ_goal(s,a), ties broken as `choose_best` does; a lane looks at an action."""
+    n_actions = memory.q.shape[1]
+    if n_actions > WARP:
+        if lane == 0:
+            for a in range(n_actions):
+                memory.choices[a] = memory.successor_values[first + a, goal]
+        cuda.syncwarp(EVERYONE)
+        return np.int64(choose_best(memory.choices, key, 2 * step + 1))
+    value = np.float32(-1.0)  # less than any successor value
+    if lane < n_actions:
+        value = memory.successor_values[first + lane, goal]
+    return pick_tied(value == most_of_all(value), key, 2 * step + 1, lane)
+
+
+def _follow(memory, step, until, told, fallen, thread):
+    """Learn the rows that the leader tells."""
+    cuda.syncthreads()  # rows are written
+    while step < until:
+        cuda.syncthreads()  # the next row is known
+        if told[PAIR] == STOPPED:
+            return False
+        if not memory.random_goal_policy:
+            learn_row(
+                address_of(memory.successor_values), address_of(memory.successor_best),
+                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), told[PAIR], told[STATE],
+                told[NEXT], told[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
+                memory.occupancy, fallen, np.int32(thread),
+            )  # fmt: skip
+        step += 1
+        cuda.syncthreads()  # rows are written
+    return True
+
+
+def _learn_row(
+    values, best, n_goals, n_actions, pair, state, next_state, terminated, alpha, discount, occupancy, fallen, thread
+):
+    """As the CPU's `learn_successors`; a thread has every so manieth goal to itself, four at a time.
+
+    values and best are the addresses of the tables: reckoning with indices would cost more than the learning does.
+    Goals whose maximum went down are noted in fallen [warps * FALLEN], and a warp looks them up together.
+    """
+    discount = np.float32(0.0) if terminated else discount
+    row_bytes = np.int64(n_goals) * SINGLE
+    row, here = values + pair * row_bytes + thread * SINGLE, best + state * row_bytes + thread * SINGLE
+    ahead = best + next_state * row_bytes + thread * SINGLE
+    lane, begin, noted = np.int32(thread % WARP), np.int32(thread // WARP * FALLEN), np.int32(0)
+    lanes_before = np.uint32((1 << lane) - 1)
+    goal = np.int32(thread)
+    while goal - lane < n_goals:  # the lanes of a warp stay together
+        goal1, goal2, goal3 = np.int32(goal + followers), np.int32(goal + 2 * followers), np.int32(goal + 3 * followers)
+        old, top, ahead0 = look(row, here, ahead, 0, goal < n_goals)
+        old1, top1, ahead1 = look(row, here, ahead, followers, goal1 < n_goals)
+        old2, top2, ahead2 = look(row, here, ahead, 2 * followers, goal2 < n_goals)
+        old3, top3, ahead3 = look(row, here, ahead, 3 * followers, goal3 < n_goals)
+        falls = learn_goal(row, here, 0, goal == pair, old, top, discount * ahead0, alpha, occupancy)
+        falls1 = learn_goal(row, here, followers, goal1 == pair, old1, top1, discount * ahead1, alpha, occupancy)
+        falls2 = learn_goal(row, here, 2 * followers, goal2 == pair, old2, top2, discount * ahead2, alpha, occupancy)
+        falls3 = learn_goal(row, here, 3 * followers, goal3 == pair, old3, top3, discount * ahead3, alpha, occupancy)
+        noted = note(fallen, begin, noted, falls, goal, lanes_before)
+        noted = note(fallen, begin, noted, falls1, goal1, lanes_before)
+        noted = note(fallen, begin, noted, falls2, goal2, lanes_before)
+        noted = note(fallen, begin, noted, falls3, goal3, lanes_before)
+        goal = np.int32(goal + 4 * followers)
+        row, here, ahead = row + PASS * followers, here + PASS * followers, ahead + PASS * followers
+        if noted > FALLEN - 4 * WARP or goal - lane >= n_goals:
+            table, maxima = values + np.int64(state) * n_actions * row_bytes, best + state * row_bytes
+            look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane)
+            noted = np.int32(0)
+
+
+@cuda.jit(device=True)
+def read(address, item):
+    """The single-precision number so many items after an address."""
+    return vector_at(address, 1, np.float32)[item]
+
+
+@cuda.jit(device=True)
+def look(row, here, ahead, item, inside):
+    """A goal's value, its maximum here and its maximum ahead; zeros, which learn nothing, past the last goal."""
+    if inside:
+        return read(row, item), read(here, item), read(ahead, item)
+    return np.float32(0.0), np.float32(0.0), np.float32(0.0)
+
+
+@cuda.jit(device=True)
+def learn_goal(row, here, item, reached, old, top, target, alpha, occupancy):
+    """One goal's value; what does not change is not written. True if its maximum over actions must be looked up."""
+    if reached:
+        target = np.float32(1.0) + target if occupancy else np.float32(1.0)
+    new = old + alpha * (target - old)
+    if new != old:
+        vector_at(row, 1, np.float32)[item] = new
+    if new > top:
+        vector_at(here, 1, np.float32)[item] = new
+    return old == top and new < old
+
+
+@cuda.jit(device=True)
+def note(fallen, begin, noted, falls, goal, lanes_before):
+    """Add the goals of those lanes whose goal falls; returns how many are noted."""
+    votes = np.uint32(cuda.ballot_sync(EVERYONE, falls))
+    if falls:
+        fallen[np.int32(begin + noted + cuda.popc(np.uint32(votes & lanes_before)))] = goal
+    return np.int32(noted + cuda.popc(votes))
+
+
+@cuda.jit(device=True)
+def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
+    """max over actions of Ŝ_g(s,·) of the goals that were noted, eight actions at a time."""
+    cuda.syncwarp(EVERYONE)
+    i = np.int32(lane)
+    while i < noted:
+        goal = fallen[begin + i]
+        place, left = table + np.int64(goal) * SINGLE, np.int32(n_actions)
+        most = np.float32(-1.0)  # less than any successor value
+        while left > 0:
+            place1, place2, place3 = place + row_bytes, place + 2 * row_bytes, place + 3 * row_bytes
+            place4 = place + 4 * row_bytes
+            place5, place6, place7 = place1 + 4 * row_bytes, place2 + 4 * row_bytes, place3 + 4 * row_bytes
+            a, b, c, d = read(place, 0), read_if(place1, left > 1), read_if(place2, left > 2), read_if(place3, left > 3)
+            e, f = read_if(place4, left > 4), read_if(place5, left > 5)
+            g, h = read_if(place6, left > 6), read_if(place7, left > 7)
+            most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
+            place, left = place4 + 4 * row_bytes, np.int32(left - 8)
+        vector_at(maxima, 1, np.float32)[goal] = most
+        i = np.int32(i + WARP)
+    cuda.syncwarp(EVERYONE)
+
+
+@cuda.jit(device=True)
+def read_if(address, there):
+    """The single-precision number at an address, -1 if there is none."""
+    return read(address, 0) if there else np.float32(-1.0)

@@ -1,0 +1,1 @@
+"""Exact answers: optimal and minimax values, returns of policies, reachability, diameters."""

@@ -1,0 +1,8 @@
+"""Every figure of a results folder, drawn by name: vector PDF, PNG, and the numbers it shows as CSV."""
+
+from __future__ import annotations
+
+from monmdp.figures.drawing import draw_figure, draw_figures
+from monmdp.figures.registry import FIGURES, FigureKind, figure_kind
+
+__all__ = ["FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]

@@ -1,0 +1,1 @@
+"""Compiled functions over arrays that more than one layer uses."""

@@ -1,0 +1,33 @@
+"""The compiled twin of `random`: the same draws, bit for bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from monmdp import rng
+from monmdp.kernels.compile import kernel
+
+_GOLDEN = np.uint64(rng.GOLDEN)
+_MULTIPLIER_1 = np.uint64(rng.MULTIPLIER_1)
+_MULTIPLIER_2 = np.uint64(rng.MULTIPLIER_2)
+_ONE = np.uint64(1)
+_11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+@kernel
+def uniform(key, index):  # type: ignore[no-untyped-def]
+    """Draw number `index` of the stream with this uint64 key, uniform in [0, 1)."""
+    word = key + (np.uint64(index) + _ONE) * _GOLDEN
+    word = (word ^ (word >> _30)) * _MULTIPLIER_1
+    word = (word ^ (word >> _27)) * _MULTIPLIER_2
+    word = word ^ (word >> _31)
+    return np.float64(word >> _11) * 2.0**-53
+
+
+@kernel
+def normal(key, index):  # type: ignore[no-untyped-def]
+    """Draw number `index` of the stream, standard normal."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * index)))
+    return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))

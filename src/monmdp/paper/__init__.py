@@ -1,0 +1,1 @@
+"""The paper as data: problems, budgets, learning rates, presets and claims."""

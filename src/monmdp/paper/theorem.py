@@ -1,0 +1,93 @@
+"""Theorem 1: E[fraction of steps spent exploring up to t] < (|S||A| · D̄ / t) · (log t / β̄ + 1).
+
+D̄ bounds the goal-relative diameter of the policy ρ that leads Directed to its goals. Directed's own ρ changes
+while it learns (ε-greedy on Ŝ, ε falling from 1 to 0), so the bound is computed exactly for the two policies
+that enclose it:
+  fastest:  no policy, learned or not, reaches its goals sooner; the smallest D̄ there can be. What stays below
+            its bound stays below the bound of Directed's own ρ.
+  random:   acting uniformly at random, which ρ is at the start (ε = 1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from monmdp.exact.hitting import diameter, goal_relative_diameter
+from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, Answer, Detail, MissingError, problem_of
+from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.study.results import Results
+
+#: Elementary steps up to which a diameter is computed at all, and up to which that of ρ = random is shown.
+COST_LIMIT = 5e9
+CHEAP = 1e8
+
+
+def exploring_bound(steps: Integers, pairs: int, longest: float, beta_bar: float) -> Floats:
+    """The right side of Theorem 1 at training steps [point], all at least 1; `longest` is D̄."""
+    bound: Floats = pairs * longest / steps * (np.log(steps) / beta_bar + 1.0)
+    return bound
+
+
+def fastest_diameter(problem: MonMDP) -> float:
+    """The least D̄ of any goal-directed policy: the way to the goal's state, and the step that takes its action."""
+    return diameter(problem) + 1.0
+
+
+def random_diameter(problem: MonMDP) -> float:
+    """D̄ of acting uniformly at random."""
+    policy = np.full((problem.n_states, problem.n_actions), 1.0 / problem.n_actions)
+    return float(goal_relative_diameter(problem, policy).max())
+
+
+def exploring_against_bound(results: Results, environment: str, monitor: str) -> Answer:
+    """Mean exploring fraction of Directed against the bounds, at every recorded point."""
+    cell = results.cell(environment, monitor, "Directed")
+    if cell is None:
+        raise MissingError("no runs of Directed")
+    problem = problem_of(cell)
+    work = _work(problem)
+    if work * problem.n_states > COST_LIMIT:
+        raise MissingError("too large for an exact diameter")
+    steps, explored = cell.steps[1:], cell.curve("explored").mean(0)[1:]
+    pairs, beta_bar = int(problem.reachable_pairs.sum()), float(cell.settings["agent_options"]["beta_bar"])
+    shortest = fastest_diameter(problem)
+    bound = exploring_bound(steps, pairs, shortest, beta_bar)
+    above = bool(np.any(explored > bound))
+    told = f"fastest ρ: D̄ = {shortest:.4g}, bound {bound[-1]:.3g} at the end"
+    beyond_random = False
+    if above or work * pairs <= CHEAP:
+        longest = random_diameter(problem)
+        loose = exploring_bound(steps, pairs, longest, beta_bar)
+        beyond_random = bool(np.any(explored > loose))
+        told += f"; random ρ: D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
+    else:
+        told += "; random ρ: larger, not computed for so many pairs"
+    measured = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring"
+    if beyond_random:
+        return Answer(f"{measured}, above even the bound of random ρ", told, False, -1.0, REFUTED)
+    if above:
+        return Answer(f"{measured}, above the bound of the fastest ρ", told, False, -0.5, UNKNOWN)
+    if bound.min() >= 1.0:
+        return Answer(f"{measured}, bound never below {bound.min():.3g}", told, True, float(bound.min()), UNKNOWN)
+    return Answer(f"{measured}, bound {bound[-1]:.3g}", told, True, float((bound - explored).min()), CONFIRMED)
+
+
+def told_of_bounds(details: list[Detail]) -> str:
+    """How many problems stay below the bound, how many of these bounds say anything, and the tightest of them."""
+    computed = [detail for detail in details if detail.bound]
+    if not computed:
+        return f"no answer for {len(details)} problems, such as {details[0].about} ({details[0].measured})"
+    below = sum(detail.margin >= 0.0 for detail in computed)
+    tested = sum(detail.verdict != UNKNOWN for detail in computed)
+    tightest = min(computed, key=lambda detail: detail.margin)
+    return (
+        f"below the bound at every point in {below} of {len(details)} problems; the bound says something (is below 1, "
+        f"at some point) in {tested}; tightest: {tightest.about} ({tightest.measured})"
+    )
+
+
+def _work(problem: MonMDP) -> float:
+    """Elementary steps of one backward pass over an episode, or of one linear system."""
+    if problem.step_limit is None:
+        return float(problem.n_states**2 * problem.n_actions)
+    return 2.0 * problem.step_limit * problem.n_outcomes

@@ -1,0 +1,1 @@
+"""Sweeps: cells, executors, the Parquet store and its results."""

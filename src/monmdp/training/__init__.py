@@ -1,0 +1,1 @@
+"""Training: the compiled loop, what it records, and the curves it returns."""

@@ -1,0 +1,279 @@
+"""Training against `env.step`, for Gymnasium environments that cannot be enumerated.
+
+The same agents, monitored by any monitor; returns are estimated from greedy test episodes, since there is no
+model to compute them from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from monmdp import check
+from monmdp.agents.base import Agent
+from monmdp.environments import Environment
+from monmdp.errors import MonMDPError
+from monmdp.join import as_monitor, never_observable_pairs
+from monmdp.machine import SHARE, available_bytes, readable
+from monmdp.monitors import Moment, Monitor, Outcome
+from monmdp.paper.protocol import agent_defaults_for
+from monmdp.problem import Floats, Integers
+from monmdp.rng import stream, uniform
+from monmdp.training.job import as_agent, recording_points
+from monmdp.training.loop import STREAMS, Record, new_record
+from monmdp.world import World
+
+if TYPE_CHECKING:
+    import gymnasium
+
+DEFAULT_POINTS = 100
+#: A pair of a state that was never seen counts as visited this often, so that it is nobody's goal.
+UNDISCOVERED = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class LiveCurves:
+    """Curves [point] of one live run, estimated from test episodes; final tables as in `Curves`."""
+
+    agent: str
+    steps: Integers
+    record: Record
+    visit_counts: Integers
+    q: Floats
+    reward_model: Floats
+
+    def __repr__(self) -> str:
+        return (
+            f"LiveCurves({self.agent}, {int(self.steps[-1])} steps: estimated return {self.record.returns[-1]:.4f}, "
+            f"{int(self.record.observed[-1])} rewards observed, {int(self.record.visited[-1])} pairs visited)"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sizes(Environment):
+    """What a monitor may know of an environment without a model: how many states and actions it has."""
+
+    n_states: int = 1
+    n_actions: int = 1
+
+    @property
+    def states(self) -> range:
+        return range(self.n_states)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return tuple(f"action {index}" for index in range(self.n_actions))
+
+
+def train_live(
+    env: gymnasium.Env[Any, Any],
+    monitor: Monitor | str = "Full",
+    agent: Agent | str = "Directed",
+    *,
+    steps: int,
+    seed: int = 0,
+    points: int | None = None,
+    discount: float = 0.99,
+    test_env: gymnasium.Env[Any, Any] | None = None,
+    test_episodes: int = 20,
+) -> LiveCurves:
+    """Train an agent by playing; observations and actions must be discrete (or tuples of discrete parts).
+
+    points: how often to test, by default 100 times. test_env: a second copy for test episodes; without one,
+    returns are NaN. Agents see joint states; those that were never seen are nobody's goal.
+    """
+    length = check.whole(steps, 1, "The number of steps")
+    check.whole(seed, 0, "The seed")
+    check.whole(test_episodes, 1, "The number of test episodes")
+    game = _Game(env, as_monitor(monitor), seed)
+    given = as_agent(agent)
+    learner = given.resolved(agent_defaults_for("", "", type(given).__name__))
+    world = game.world(check.discount(discount, 0.99, "The discount"))
+    need, room = learner.memory_bytes(world, length), int(available_bytes() * SHARE)
+    if need > room:
+        raise MonMDPError(
+            f"{type(learner).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
+        )
+    memory = learner.memory(world, length, seed)
+    memory.visits[:] = UNDISCOVERED
+    test = None if test_env is None else _Game(test_env, as_monitor(monitor), seed + 1)
+    kind = type(learner)
+    agent_key = np.uint64(stream(seed, "agent"))
+
+    def discover(state: int) -> None:
+        row = memory.visits.reshape(world.n_states, world.n_actions)[state]
+        if row[0] == UNDISCOVERED:
+            row[:] = 0
+            learner.discovered(memory)
+
+    point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
+    record = new_record(len(point_steps))
+    observed = exploring_steps = distinct = done = 0
+    state = game.reset(seed)
+    discover(state)
+    fresh = True
+    for point, until in enumerate(point_steps):
+        while done < until:
+            if fresh:
+                kind.begin(memory, state, done)
+            action, exploring = kind.act(memory, state, done, agent_key)
+            pair = state * world.n_actions + int(action)
+            played = game.step(int(action))
+            memory.visits[pair] += 1
+            distinct += memory.visits[pair] == 1
+            observed += not np.isnan(played.proxy_reward)
+            exploring_steps += exploring
+            if not played.terminated:
+                discover(played.next_state)
+            kind.update(
+                memory, state, int(action), played.env_pair, played.next_state, played.terminated,
+                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward, done,
+            )  # fmt: skip
+            done += 1
+            state = played.next_state
+            fresh = played.terminated or played.truncated
+            if fresh:
+                state = game.reset(None)
+                discover(state)
+        kind.plan(memory, done)
+        record.returns[point] = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
+        record.observed[point] = observed
+        record.visited[point] = distinct
+        record.beta[point] = kind.beta(memory, done)
+        record.explored[point] = exploring_steps / max(done, 1)
+    visits = np.where(memory.visits == UNDISCOVERED, 0, memory.visits)
+    return LiveCurves(
+        agent=given.name,
+        steps=point_steps,
+        record=record,
+        visit_counts=visits.reshape(world.n_states, world.n_actions),
+        q=memory.q,
+        reward_model=getattr(memory, "reward_model", np.zeros(0)),
+    )
+
+
+@dataclass(frozen=True)
+class _Played:
+    env_pair: int
+    next_state: int
+    terminated: bool
+    truncated: bool
+    proxy_reward: float
+    monitor_reward: float
+    reward: float
+
+
+class _Game:
+    """A Gymnasium environment and a monitor, played together."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor, seed: int) -> None:
+        self.env = env
+        self.n_env_states, self._observe = _discrete(env.observation_space, "observations")
+        self.n_env_actions, _ = _discrete(env.action_space, "actions")
+        sizes = _Sizes(n_states=self.n_env_states, n_actions=self.n_env_actions)
+        self.action_labels = sizes.actions
+        self.monitor = monitor.installed(sizes)
+        self.states, self.actions = tuple(monitor.states), tuple(monitor.actions)
+        self.observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
+        self.hidden = never_observable_pairs(sizes, monitor)
+        self.keys = {role: stream(seed, role) for role in STREAMS}
+        self.clock = self.episode = self.env_state = self.monitor_state = 0
+
+    def world(self, discount: float) -> World:
+        """Only the sizes of a world: there is no model."""
+        nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
+        return World(
+            none, nothing, nothing, none, nothing, nothing, nothing, nothing, no, none, no, nothing, nothing, none,
+            env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
+            n_states=self.n_env_states * len(self.states),
+            n_acting_states=self.n_env_states * len(self.states),
+            n_actions=self.n_env_actions * len(self.actions),
+            n_env_pairs=self.n_env_states * self.n_env_actions,
+            n_env_states=self.n_env_states,
+            n_monitor_states=len(self.states),
+            n_monitor_actions=len(self.actions),
+            step_limit=0,
+            discount=discount,
+        )  # fmt: skip
+
+    def reset(self, seed: int | None) -> int:
+        observation, _ = self.env.reset(seed=seed)
+        self.env_state = self._observe(observation)
+        chances = [self.monitor.start.get(state, 0.0) for state in self.states]
+        self.monitor_state = _pick(chances, uniform(self.keys["start"], self.episode))
+        self.episode += 1
+        return self.env_state * len(self.states) + self.monitor_state
+
+    def step(self, action: int) -> _Played:
+        env_action, monitor_action = divmod(action, len(self.actions))
+        space: Any = self.env.action_space
+        observation, reward, terminated, truncated, _ = self.env.step(env_action + int(getattr(space, "start", 0)))
+        pair = self.env_state * self.n_env_actions + env_action
+        moment = Moment(
+            self.states[self.monitor_state], self.actions[monitor_action], self.env_state,
+            self.action_labels[env_action], float(reward), bool(terminated), pair,
+        )  # fmt: skip
+        outcomes: list[Outcome] = list(self.monitor.outcomes(moment))
+        chosen = outcomes[_pick([o.probability for o in outcomes], uniform(self.keys["world"], self.clock))]
+        chance = 0.0 if pair in self.hidden else chosen.observed * self.observability
+        shown = uniform(self.keys["observe"], self.clock) < chance
+        self.clock += 1
+        self.env_state = self._observe(observation)
+        if chosen.next_state is not None:
+            self.monitor_state = self.states.index(chosen.next_state)
+        return _Played(
+            env_pair=pair,
+            next_state=self.env_state * len(self.states) + self.monitor_state,
+            terminated=bool(terminated) or bool(chosen.terminated),
+            truncated=bool(truncated),
+            proxy_reward=float(reward) if shown else np.nan,
+            monitor_reward=float(chosen.reward),
+            reward=float(reward),
+        )
+
+
+def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> float:
+    """Mean discounted return of greedy test episodes; the first of tied actions is taken."""
+    total = 0.0
+    for episode in range(episodes):
+        state, weight, over = game.reset(seed + 1 + episode), 1.0, False
+        while not over:
+            played = game.step(int(q[state].argmax()))
+            total += weight * (played.reward + played.monitor_reward)
+            weight *= discount
+            state, over = played.next_state, played.terminated or played.truncated or weight < 1e-9
+    return total / episodes
+
+
+def _pick(chances: list[float], luck: float) -> int:
+    """The index that `luck` in [0, 1) selects."""
+    for index, chance in enumerate(chances):
+        luck -= chance
+        if luck < 0:
+            return index
+    return len(chances) - 1
+
+
+def _discrete(space: Any, what: str) -> tuple[int, Any]:
+    """The size of a discrete space, and a function from its elements to 0 … size - 1."""
+    from gymnasium.spaces import Discrete, MultiDiscrete, Tuple
+
+    if isinstance(space, Discrete):
+        first = int(space.start)
+        return int(space.n), lambda value: int(value) - first
+    if isinstance(space, MultiDiscrete) and what == "observations":
+        sizes, firsts = [int(n) for n in space.nvec.ravel()], space.start.ravel()
+        return int(np.prod(sizes)), lambda value: int(np.ravel_multi_index((np.ravel(value) - firsts).tolist(), sizes))
+    if isinstance(space, Tuple) and what == "observations":
+        parts = [_discrete(part, what) for part in space.spaces]
+        sizes = [size for size, _ in parts]
+
+        def joint(value: Any) -> int:
+            digits = [read(part) for (_, read), part in zip(parts, value, strict=True)]
+            return int(np.ravel_multi_index(digits, sizes))
+
+        return int(np.prod(sizes)), joint
+    raise MonMDPError(f"Live training needs discrete {what}, not {space}.")

@@ -1,0 +1,337 @@
+"""DirectedModel, written to be read next to its equations."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from monmdp.problem import Floats, MonMDP
+from reference.base import PlainAgent
+from reference.factored_model import PlainModel, Successors
+
+WAY_DISCOUNT, BEYOND, WAY_ACCURACY, WAY_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
+SERVES_WELL, LEAST_CHANCE, HOPE, LAST_HOPE = 0.95, 0.01, 2.0, 8.0
+ACCURACY, POLICY_SWEEPS, ROUNDS = 1e-7, 50, 1000
+
+
+class PlainDirectedModel(PlainAgent):
+    """Goes to the nearest goal of the first purpose that has any, else is greedy on planned values."""
+
+    def __init__(self, options: Any, problem: MonMDP, steps: int, seed: int) -> None:
+        super().__init__(options, problem, steps, seed)
+        self.lowest = float(options.minimum_reward) if options.pessimism else 0.0
+        self.q, self.acting_q = (np.zeros((problem.n_states, problem.n_actions)) for _ in range(2))
+        self.values = np.zeros(problem.n_states)
+        self.reward_model = np.full(self.n_env_pairs, self.lowest)
+        self.squares = np.zeros(self.n_env_pairs)
+        self.missed = np.zeros(self.n_env_pairs)
+        self.hopeless: set[int] = set()
+        self.env_tries: Counter[int] = Counter()
+        self.model = PlainModel(options, problem)
+        self.discovered: set[int] = set()
+        self.entered: set[int] = set()
+        self.cut: Counter[int] = Counter()
+        self.expected: int | None = None
+        self.slippery: set[int] = set()
+        self.starts: Counter[int] = Counter()
+        self.smallest, self.largest, self.lowest_paid = self.lowest, 0.0, 0.0
+        self.noisy, self.round = False, 0
+        self.way: Way | None = None
+        self.nothing = dict.fromkeys((1, 2, 3), (0, 0))
+        self.planned_tries: Counter[int] = Counter()
+        self.stale = self.acting_stale = True
+
+    def begin(self, state: int, step: int) -> None:
+        """Remember where episodes begin, and where the step limit struck before the agent could act."""
+        if self.expected is not None:
+            self.cut[self.problem.split_state(self.expected)[0]] += 1
+            self.model.changes += 1
+        self.expected = None
+        self.model.changes += state not in self.starts
+        self.starts[state] += 1
+
+    def level(self) -> int:
+        """The least number of visits of any known pair."""
+        return int(self.visits[sorted(self.discovered)].min()) if self.discovered else 0
+
+    def beta(self, step: int) -> float:
+        level = self.level()
+        return math.log(step + 2.0) / level if level else math.inf
+
+    def act(self, state: int, step: int) -> tuple[int, bool]:
+        """Try and see for the first time, then visit the least visited, then be sure, then be greedy."""
+        if state not in self.discovered:
+            self.discovered.add(state)
+            self.model.changes += 1
+            self.cut[self.problem.split_state(state)[0]] = 0
+        self.entered.add(self.problem.split_state(state)[0])
+        self.expected = None
+        for purpose in (1, 2, 3):
+            if self.is_due(purpose, step):
+                action = self.follow(purpose, state, step)
+                if action is not None:
+                    return action, True
+        if self.acting_stale:
+            self.plan_values(self.acting_q, self.values)
+            self.acting_stale = False
+        return self.best_action(self.acting_q[state], step), False
+
+    def is_due(self, purpose: int, step: int) -> bool:
+        """Whether anything may be left to do for a purpose."""
+        if purpose == 1:
+            n_env_actions = len(self.problem.environment.actions)
+            pairs = [
+                env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)
+            ]
+            return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.hopeless) for e in pairs)
+        level = self.level()
+        return purpose == 3 or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
+
+    def service(self, purpose: int, pair: int, step: int, level: int, best_chance: float) -> float:
+        """g(s,a): how likely a pair serves the purpose."""
+        state, row, env_pair = pair // self.problem.n_actions, self.model.row(pair), int(self.problem.env_pair[pair])
+        tries, log_time = self.model.tries[row], math.log(step + 2.0)
+        if purpose == 2:
+            return float(self.visits.flat[pair] <= level and state in self.discovered)
+        chance = self.model.chance_shown(pair)
+        if purpose == 1:
+            if tries == 0:
+                is_cut = self.cut[self.problem.split_state(state)[0]] >= HOPE * log_time
+                return 0.0 if is_cut else 0.5 + 0.5 * chance
+            patience = min(2.0**self.round, HOPE * log_time)
+            unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
+            return chance if unseen and chance >= 0.5 * best_chance else 0.0
+        if log_time > self.options.beta_certain * tries or (
+            log_time > self.options.beta_uncertain * tries
+            and self.may_be_random(row, self.problem.split_state(state)[0])
+        ):
+            return SERVES_WELL
+        again = env_pair in self.hopeless and self.missed[env_pair] < LAST_HOPE * log_time
+        if again or (self.noisy and self.is_inaccurate(env_pair, log_time)):
+            return min(chance, SERVES_WELL) if min(chance, SERVES_WELL) >= 0.5 * best_chance else 0.0
+        return 0.0
+
+    def may_be_random(self, row: int, env_state: int) -> bool:
+        """Whether a move came out in more than one way, or never led away where others did so by luck."""
+        return self.model.outcomes_known(row) > 1 or (env_state in self.slippery and self.model.stays(row, env_state))
+
+    def is_inaccurate(self, env_pair: int, log_time: float) -> bool:
+        """Whether a reward's 95% interval is too wide."""
+        seen = int(self.reward_counts[env_pair])
+        if seen == 0 or seen * self.options.beta_uncertain > log_time:
+            return False
+        wanted = self.options.accuracy * (self.largest - self.smallest)
+        return seen == 1 or 1.96 * math.sqrt(self.squares[env_pair] / (seen - 1) / seen) > wanted
+
+    def serve(self, purpose: int, states: list[int], step: int) -> list[list[float]]:
+        """g(s,a) of all actions of some states, [states][A]."""
+        level, best_chance, n = self.level(), self.model.best_chance(), self.problem.n_actions
+        return [[self.service(purpose, s * n + a, step, level, best_chance) for a in range(n)] for s in states]
+
+    def follow(self, purpose: int, state: int, step: int) -> int | None:
+        """An action on the way to the goals of a purpose, None if there are none."""
+        here = self.serve(purpose, [state], step)[0]
+        if max(here) >= SERVES_WELL:
+            if self.way is not None:
+                self.way.left = 0
+            return self.best_action(np.array(here), step)
+        until, changes = self.nothing[purpose]
+        if step < until and changes == self.model.changes:
+            return None
+        way = self.way
+        if way is None or not way.is_current(purpose, self.model.changes, state) or not way.found or way.left <= 0:
+            way = self.way = Way(self, purpose, state, step)
+            while not way.found and purpose == 1 and 2.0**self.round < HOPE * math.log(step + 2.0):
+                self.round += 1
+                way = self.way = Way(self, purpose, state, step)
+            if not way.found:
+                self.nothing[purpose] = (step + step // 16 + 16, self.model.changes)
+                return None
+        i = way.place[state]
+        action = self.best_action(np.array([way.worth(i, a) for a in range(self.problem.n_actions)]), step)
+        serves = way.serves[i][action]
+        way.left = 0 if serves >= SERVES_WELL or (purpose == 3 and serves > 0.0) else way.left - 1
+        return action
+
+    def update(
+        self, state: int, action: int, env_pair: int, next_state: int, terminated: bool,
+        proxy_reward: float, monitor_reward: float, step: int,
+    ) -> None:  # fmt: skip
+        """Count, and see whether a reward must be given up."""
+        pair, shown = state * self.problem.n_actions + action, not math.isnan(proxy_reward)
+        self.env_tries[env_pair] += 1
+        self.model.learn(pair, next_state, terminated, shown, monitor_reward)
+        if self.model.outcomes_known(self.model.row(pair)) > 1:
+            self.slippery.add(self.problem.split_state(state)[0])
+        self.lowest_paid = min(self.lowest_paid, monitor_reward)
+        self.expected = None
+        if not terminated:
+            self.entered.add(self.problem.split_state(next_state)[0])
+            self.expected = next_state
+        if shown:
+            self.see(env_pair, proxy_reward)
+        elif self.reward_counts[env_pair] == 0:
+            self.miss(env_pair, max(self.model.chance_shown(pair), LEAST_CHANCE), math.log(step + 2.0))
+        self.stale = True
+        row = self.model.row(pair)
+        if self.model.tries[row] >= 2 * self.planned_tries[row]:
+            self.planned_tries[row] = self.model.tries[row]
+            self.acting_stale = True
+
+    def see(self, env_pair: int, reward: float) -> None:
+        """R̂ as a running mean, and its squared deviations."""
+        if self.reward_counts[env_pair] == 0:
+            self.hopeless.discard(env_pair)
+            self.model.changes += 1
+            self.reward_model[env_pair] = 0.0
+        self.reward_counts[env_pair] += 1
+        error = reward - self.reward_model[env_pair]
+        self.reward_model[env_pair] += error / self.reward_counts[env_pair]
+        self.squares[env_pair] += error * (reward - self.reward_model[env_pair])
+        self.noisy = self.noisy or self.squares[env_pair] > 1e-12
+        self.smallest, self.largest = min(self.smallest, reward), max(self.largest, reward)
+
+    def miss(self, env_pair: int, chance: float, log_time: float) -> None:
+        """A reward never seen could have been seen now."""
+        before = self.missed[env_pair]
+        self.missed[env_pair] += chance
+        self.model.changes += int(before < 2.0**self.round <= self.missed[env_pair])
+        if (self.missed[env_pair] >= HOPE * log_time) != (env_pair in self.hopeless):
+            self.hopeless ^= {env_pair}
+            self.model.changes += 1
+
+    def plan(self, step: int) -> None:
+        """Q is about to be evaluated."""
+        if self.stale:
+            self.plan_values(self.q, self.values.copy())
+            self.stale = False
+
+    def plan_values(self, q: Floats, values: Floats) -> None:
+        """Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), by modified policy iteration."""
+        n_actions = self.problem.n_actions
+        known = self.entered
+        bottom = (self.smallest + min(self.lowest_paid, 0.0)) / (1.0 - self.discount)
+        laid_out: dict[int, dict[int, tuple[float, Successors]]] = {}
+        for state in map(int, self.model.states):
+            if self.problem.split_state(state)[0] not in known:
+                values[state] = bottom
+                q[state] = bottom
+                continue
+            laid_out[state] = {}
+            for action in range(n_actions):
+                pair = state * n_actions + action
+                successors = self.model.successors(pair)
+                if successors is not None:
+                    reward = self.reward_model[self.problem.env_pair[pair]] + self.model.monitor_reward(pair)
+                    laid_out[state][action] = (reward, successors)
+
+        def look_ahead(reward: float, successors: Successors) -> float:
+            total = 0.0
+            for chance, after in successors.rows:
+                total += chance * values[after]
+            return reward + self.discount * total
+
+        for _ in range(ROUNDS):
+            change, largest = 0.0, 1.0
+            for state, choices in laid_out.items():
+                q[state] = bottom
+                for action, (reward, successors) in choices.items():
+                    q[state, action] = look_ahead(reward, successors)
+            best = {s: list(choices)[int(q[s, list(choices)].argmax())] for s, choices in laid_out.items() if choices}
+            for state in laid_out:
+                value = q[state, best[state]] if state in best else bottom
+                change, largest = max(change, abs(value - values[state])), max(largest, abs(value))
+                values[state] = value
+            enough = ACCURACY * largest * (1.0 - self.discount)
+            if change * self.discount <= enough:
+                break
+            for _ in range(POLICY_SWEEPS):
+                change = 0.0
+                for state, action in best.items():
+                    value = look_ahead(*laid_out[state][action])
+                    change = max(change, abs(value - values[state]))
+                    values[state] = value
+                if change * self.discount <= enough:
+                    break
+
+
+class Way:
+    """A search from a state and a plan for what it met.
+
+    W(s) = max_a [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
+    """
+
+    def __init__(self, agent: PlainDirectedModel, purpose: int, origin: int, step: int) -> None:
+        self.purpose, self.changes, self.left, self.found = purpose, agent.model.changes, PLAN_STEPS, False
+        self.states, self.place, self.decay = [origin], {origin: 0}, [1.0]
+        self.serves: list[list[float]] = []
+        self.successors: list[list[Successors | None]] = []
+        n_actions = agent.problem.n_actions
+        depth, last = 0, math.inf
+        while len(self.serves) < len(self.states) and depth <= last:
+            layer = self.states[len(self.serves) :]
+            serves = agent.serve(purpose, layer, step)
+            if not self.found and any(g > 0.0 for row in serves for g in row):
+                self.found, last = True, depth + BEYOND
+            laid_out = [[agent.model.successors(s * n_actions + a) for a in range(n_actions)] for s in layer]
+            self.serves += serves
+            self.successors += laid_out
+            if depth < last:
+                self.go_on(laid_out, agent.starts)
+            depth += 1
+            self.decay += [self.decay[-1] * WAY_DISCOUNT] * (len(self.states) - len(self.decay))
+        self.values, self.restart = [0.0] * len(self.states), 0.0
+        if self.found:
+            self.sweep(agent.starts)
+
+    def go_on(self, laid_out: list[list[Successors | None]], starts: Counter[int]) -> None:
+        """Meet all that may follow; where an episode may end, its starts follow."""
+        pairs = [pair for row in laid_out for pair in row if pair is not None]
+        after = [state for pair in pairs for _, state in pair.rows]
+        if any(pair.ending > 0.0 for pair in pairs):
+            after += list(starts)
+        for state in after:
+            if state not in self.place:
+                self.place[state] = len(self.states)
+                self.states.append(state)
+
+    def is_current(self, purpose: int, changes: int, state: int) -> bool:
+        """Whether this way still leads a state to the goals of a purpose."""
+        return self.purpose == purpose and self.changes == changes and state in self.place
+
+    def worth(self, i: int, action: int) -> float:
+        """g + (1 − g) γ_W (Σ P̂ W + P̂(end) W(start)), solved for what comes back to the same state."""
+        service, pair = self.serves[i][action], self.successors[i][action]
+        if service >= 1.0:
+            return service
+        ahead, back = 0.0 * self.restart, 0.0
+        if pair is not None:
+            ahead = pair.ending * self.restart
+            for chance, state in pair.rows:
+                target = self.place.get(state, -1)
+                if target == i:
+                    back += chance
+                elif target >= 0:
+                    ahead += chance * self.values[target]
+        still = (1.0 - service) * WAY_DISCOUNT
+        return (service + still * ahead) / (1.0 - still * back)
+
+    def sweep(self, starts: Counter[int]) -> None:
+        """Solve W backwards from the states met last."""
+        for _ in range(WAY_SWEEPS):
+            change = 0.0
+            for i in range(len(self.serves) - 1, -1, -1):
+                best = max(0.0, *(self.worth(i, action) for action in range(len(self.serves[i]))))
+                if self.decay[i] * best > self.values[0]:
+                    change = max(change, self.decay[i] * (best - self.values[i]))
+                self.values[i] = best
+            restart = 0.0
+            for state, times in starts.items():
+                if state in self.place:
+                    restart += times * self.values[self.place[state]]
+            self.restart = restart / max(starts.total(), 1)
+            if change <= WAY_ACCURACY * self.values[0]:
+                break

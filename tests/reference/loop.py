@@ -1,0 +1,127 @@
+"""The training loop in plain Python: act, step, observe, update, evaluate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.exact.solve import NEGLIGIBLE
+from monmdp.paper.protocol import agent_defaults, paper_steps
+from monmdp.problem import Floats, MonMDP
+from monmdp.rng import normal, stream, uniform
+from monmdp.training.job import as_agent, recording_points
+from monmdp.training.loop import STREAMS, Record, new_record
+from reference.agents import plain_agent
+from reference.base import PlainAgent
+
+
+class Stepped(NamedTuple):
+    """One training step, for whoever watches."""
+
+    step: int
+    state: int
+    action: int
+    exploring: bool
+    observed: bool
+    next_state: int
+    ended: bool
+
+
+def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Iterator[Stepped]:
+    """Train an agent, one step at a time."""
+    keys = {role: stream(seed, role) for role in STREAMS}
+    arrays = problem.dynamics
+    episode, elapsed = 1, 0
+    state = _start(problem, keys["start"], 0)
+    for step in range(steps):
+        if elapsed == 0:
+            agent.begin(state, step)
+        action, exploring = agent.act(state, step)
+        pair = state * problem.n_actions + action
+        outcome = int(arrays.offsets[pair])
+        luck = uniform(keys["world"], step)
+        while luck >= arrays.cumulative[outcome]:
+            outcome += 1
+        observed = uniform(keys["observe"], step) < arrays.observe_probability[outcome]
+        proxy_reward = math.nan
+        if observed or agent.options.sees_everything:
+            proxy_reward = float(arrays.env_reward[outcome])
+            if arrays.reward_noise[outcome] > 0:
+                proxy_reward += float(arrays.reward_noise[outcome]) * normal(keys["noise"], step)
+        next_state, terminated = int(arrays.next_state[outcome]), bool(arrays.terminated[outcome])
+        agent.visits[state, action] += 1
+        agent.update(
+            state, action, int(problem.env_pair[pair]), next_state, terminated,
+            proxy_reward, float(arrays.monitor_reward[outcome]), step,
+        )  # fmt: skip
+        elapsed += 1
+        ended = terminated or elapsed == problem.step_limit
+        before, state = state, next_state
+        if ended:
+            state = _start(problem, keys["start"], episode)
+            episode, elapsed = episode + 1, 0
+        yield Stepped(step, before, action, exploring, bool(observed), state, ended)
+
+
+def train_plain(
+    problem: MonMDP, agent: Any, seed: int = 0, steps: int | None = None, points: int | None = None
+) -> tuple[Record, PlainAgent]:
+    """One seed of `train`, number for number; slow."""
+    given = as_agent(agent)
+    length = paper_steps(problem) if steps is None else steps
+    point_steps = recording_points(length, points)
+    options: Any = given.resolved(agent_defaults(problem, type(given).__name__))
+    learner = plain_agent(options, problem, length, seed)
+    record = new_record(len(point_steps))
+    observed = exploring = done = 0
+    run = training(problem, learner, length, seed)
+    for point, until in enumerate(point_steps):
+        while done < until:
+            stepped = next(run)
+            observed += stepped.observed
+            exploring += stepped.exploring
+            done += 1
+        learner.plan(done)
+        record.returns[point] = plain_return(problem, learner.q)
+        record.observed[point] = observed
+        record.visited[point] = np.count_nonzero(learner.visits)
+        record.beta[point] = learner.beta(done)
+        record.explored[point] = exploring / max(done, 1)
+    return record, learner
+
+
+def plain_return(problem: MonMDP, q: Floats) -> float:
+    """Expected return of the policy greedy on q [S, A] within the step limit, ties shared evenly."""
+    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1])
+    mass = {int(state): float(problem.start[state]) for state in np.flatnonzero(problem.start)}
+    total, weight, step = 0.0, 1.0, 0
+    while mass and (problem.step_limit is None or step < problem.step_limit):
+        coming: dict[int, float] = {}
+        left = 0.0
+        for state, here in mass.items():
+            best = np.flatnonzero(q[state] == q[state].max())
+            share = here / len(best)
+            for action in best:
+                pair = state * problem.n_actions + int(action)
+                total += weight * share * float(pair_reward[pair])
+                for outcome in range(problem.offsets[pair], problem.offsets[pair + 1]):
+                    moved = share * float(problem.probability[outcome])
+                    if not problem.terminated[outcome] and moved > 0:
+                        after = int(problem.next_state[outcome])
+                        coming[after] = coming.get(after, 0.0) + moved
+                        left += moved
+        mass, step = coming, step + 1
+        weight *= problem.discount
+        if weight * left < NEGLIGIBLE:
+            break
+    return total
+
+
+def _start(problem: MonMDP, key: int, episode: int) -> int:
+    states = np.flatnonzero(problem.start)
+    luck = uniform(key, episode)
+    choice = int(np.searchsorted(np.cumsum(problem.start[states]), luck, side="right"))
+    return int(states[min(choice, len(states) - 1)])
