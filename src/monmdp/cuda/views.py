@@ -1,25 +1,26 @@
-"""Named tuples of arrays as rows of numbers: a device rebuilds the tuple from addresses, lengths and values.
+"""Nested named tuples of arrays and numbers as rows of 64-bit words, from which device code rebuilds the tuple.
 
-A leaf of the tuple takes these words of 8 bytes: an array its address and lengths, a number itself.
+An array takes one word for its address and one per dimension; a number takes one word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 
-#: Arrays have at most so many dimensions.
+#: Largest number of dimensions of an array.
 DIMENSIONS = 2
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or number of a nested named tuple: where it stands, and its first word in the row."""
+    """One array or number of a nested named tuple, and its first word in the row."""
 
     path: tuple[str, ...]
     word: int
@@ -41,27 +42,28 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of a nested named tuple: its class, its fields (leaves or tuples again), and its leaves in order."""
+    """The shape of a nested named tuple: its class and its fields, which are leaves or schemas."""
 
     kind: type
     fields: tuple[tuple[str, Any], ...]
 
-    @property
+    @cached_property
     def leaves(self) -> list[Leaf]:
-        found: list[Leaf] = []
+        """All leaves, in order."""
+        leaves: list[Leaf] = []
         for _, field in self.fields:
-            found += [field] if isinstance(field, Leaf) else field.leaves
-        return found
+            leaves += [field] if isinstance(field, Leaf) else field.leaves
+        return leaves
 
     @property
     def words(self) -> int:
         return sum(leaf.words for leaf in self.leaves)
 
 
-def schema_of(given: Any, path: tuple[str, ...] = (), word: int = 0) -> Schema:
-    """The schema of a named tuple; what is neither array, number nor such a tuple is named in an error."""
+def schema_of(values: Any, path: tuple[str, ...] = (), word: int = 0) -> Schema:
+    """The schema of a named tuple; raises if a field is neither an array, a number nor such a tuple."""
     fields: list[tuple[str, Any]] = []
-    for name, value in zip(given._fields, given, strict=True):
+    for name, value in zip(values._fields, values, strict=True):
         here = (*path, name)
         field: Any
         if hasattr(value, "_fields"):
@@ -72,17 +74,17 @@ def schema_of(given: Any, path: tuple[str, ...] = (), word: int = 0) -> Schema:
             field = Leaf(here, word, np.asarray(value).dtype, 0)
         else:
             raise MonMDPError(
-                f"The memory's field {'.'.join(here)!r} cannot go to a GPU: it must be a number, an array of one or "
-                f"two dimensions, or a named tuple of those, not {type(value).__name__}."
+                f"The field {'.'.join(here)!r} cannot be copied to a GPU: it must be a number, an array of one or two "
+                f"dimensions, or a named tuple of those, not {type(value).__name__}."
             )
         fields.append((name, field))
         word += field.words
-    return Schema(type(given), tuple(fields))
+    return Schema(type(values), tuple(fields))
 
 
-def leaf_values(given: Any) -> Iterator[Any]:
+def leaf_values(values: Any) -> Iterator[Any]:
     """The values of a nested named tuple, in the order of its schema's leaves."""
-    for value in given:
+    for value in values:
         if hasattr(value, "_fields"):
             yield from leaf_values(value)
         else:
@@ -90,20 +92,20 @@ def leaf_values(given: Any) -> Iterator[Any]:
 
 
 def number_word(leaf: Leaf, value: Any) -> int:
-    """A number as the word that stands for it; floats by their bits."""
+    """The word of a number; a float is converted to float64 and stored by its bits."""
     if leaf.dtype.kind == "f":
         return int(np.float64(value).view(np.int64))
     return int(np.asarray(value).astype(np.int64 if leaf.dtype.kind != "u" else np.uint64).view(np.int64))
 
 
-def rebuilding(schema: Schema, name: str = "rebuild") -> tuple[str, dict[str, Any]]:
-    """Source of a device function (words, floats, near) → the tuple, and the names it needs.
+def rebuild_source(schema: Schema) -> tuple[str, dict[str, Any]]:
+    """Source of a device function rebuild(words, floats, onchip) that returns the tuple, and the names it needs.
 
-    words and floats are the same row, as integers and as floats. near is the address of the block's own memory: an
-    array's address below zero, -1 - offset, lies there.
+    words and floats are the same row as integers and as floats. onchip is the address of the block's shared memory; a
+    negative address -1 - offset refers to it.
     """
     names: dict[str, Any] = {"np": np}
-    return f"def {name}(words, floats, near):\n    return {_expression(schema, names)}\n", names
+    return f"def rebuild(words, floats, onchip):\n    return {_expression(schema, names)}\n", names
 
 
 def _expression(field: Any, names: dict[str, Any]) -> str:
@@ -118,4 +120,4 @@ def _expression(field: Any, names: dict[str, Any]) -> str:
         return f"words[{word}] != 0" if field.dtype.kind == "b" else f"np.{field.dtype.name}(words[{word}])"
     dtype = "np.bool_" if field.dtype.kind == "b" else f"np.{field.dtype.name}"
     lengths = ", ".join(f"words[{word + 1 + axis}]" for axis in range(field.ndim))
-    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(located(words[{word}], near), {lengths}, {dtype})"
+    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(located(words[{word}], onchip), {lengths}, {dtype})"
