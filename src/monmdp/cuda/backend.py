@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp.cuda.compiling import ADVICE, Program, UnsuitableError, evaluation_kernel, program_for, training_kernel
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
-from monmdp.cuda.packing import (
-    Evaluated, Group, SharedArrays, aligned, first_state, onchip_bytes, pack, rows, unpack,
-)  # fmt: skip
+from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
 from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Work, waves
 from monmdp.cuda.views import schema_of
 from monmdp.errors import MonMDPError
@@ -88,203 +87,188 @@ def train_on_gpu(
     usable = int(gpu.free() * SHARE)
     scratch = min(SCRATCH_BYTES, usable // 4)
     for wave in waves(work, usable - scratch):
-        yield from Wave(gpu, wave, scratch, spent if spent is not None else Spent()).results(watcher)
+        yield from _wave(gpu, wave, scratch, watcher, spent if spent is not None else Spent())
 
 
 @dataclass(eq=False)
 class Launch:
-    """Runs that one kernel trains: groups with their parts, where they are on the device, and events of their kernels.
+    """Runs that one kernel trains, and their memory: `size` bytes from `base` on, then the table of rows.
 
-    events: start and end of training, then of evaluation. sent: host memory that copies may still read.
+    At the beginning is the counter of evaluations. shared: arrays that no kernel writes and their offsets, by id;
+    groups: with their parts and offsets. events: start and end of training, then of evaluation. sent: arrays on the
+    host that copies may still read.
     """
 
     program: Program
     onchip: int
-    groups: list[tuple[Group, list[Work]]] = field(default_factory=list)
-    shared: SharedArrays = field(default_factory=SharedArrays)
+    shared: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict)
+    groups: list[tuple[Group, list[Work], int]] = field(default_factory=list)
+    size: int = ALIGNMENT
+    runs: int = 0
+    base: int = 0
     function: Any = None
     evaluation: Any = None
-    base: int = 0
     events: list[Any] = field(default_factory=list)
     sent: list[np.ndarray] = field(default_factory=list)
 
-    @property
-    def runs(self) -> int:
-        return sum(len(group.seeds) for group, _ in self.groups)
+    def add(self, group: Group, parts: list[Work]) -> None:
+        """Add a group and the arrays it shares with others."""
+        for values in group.shared.values():
+            if id(values) not in self.shared:
+                self.shared[id(values)] = values, self.size
+                self.size += aligned(values.nbytes)
+        self.groups.append((group, parts, self.size))
+        self.size += group.size
+        self.runs += len(group.seeds)
 
     @property
-    def row_words(self) -> int:
-        return self.groups[0][0].row_words
+    def table_bytes(self) -> int:
+        return aligned(8 * self.runs * row_words(self.program.schema))
 
-    @property
-    def table(self) -> int:
-        """The address of the rows; the counter of evaluations is right before them."""
-        return self.base + self.shared.size + aligned(8)
-
-    @property
-    def size(self) -> int:
-        return self.table - self.base + aligned(8 * self.runs * self.row_words) + sum(g.size for g, _ in self.groups)
-
-    def placed(self) -> Iterator[tuple[Group, list[Work], int]]:
-        """The groups, their parts and their addresses."""
-        place = self.table + aligned(8 * self.runs * self.row_words)
-        for group, parts in self.groups:
-            yield group, parts, place
-            place += group.size
-
-
-class Wave:
-    """Runs that are on the device together."""
-
-    def __init__(self, gpu: Device, work: list[Work], scratch: int, spent: Spent) -> None:
-        """scratch: bytes for evaluations."""
-        self._gpu, self._spent, self._scratch = gpu, spent, scratch
-        self._stop = np.zeros(1, np.int64)
-        parts: dict[int, list[Work]] = {}
-        for part in work:
-            parts.setdefault(id(part.job), []).append(part)
-        launches: dict[tuple[Program, int], Launch] = {}
-        for same_job in parts.values():
-            seeds = [seed for part in same_job for seed in part.seeds]
-            group = pack(same_job[0].job, seeds, self._stop)
-            program = program_for(group.job, group.schema)
-            onchip = aligned(onchip_bytes(group, program.shape.onchip), ONCHIP_STEP)
-            launch = launches.setdefault((program, onchip), Launch(program, onchip))
-            launch.groups.append((group, same_job))
-            for values in group.shared.values():
-                launch.shared.add(values)
-        self._launches = list(launches.values())
-
-    def results(self, watcher: Watcher | None) -> Iterator[tuple[Work, list[Finished]]]:
-        """Train, evaluate and copy back, launch by launch."""
-        taken: list[int] = []
-        waiting, watched = list(self._launches), time.monotonic()
-        try:
-            self._prepare(taken)
-            for launch in self._launches:
-                self._start(launch)
-            while waiting:
-                finished = [launch for launch in waiting if self._is_finished(launch)]
-                for launch in finished:
-                    for result in self._fetched(launch):
-                        yield result
-                        for other in waiting:
-                            self._is_finished(other)  # starts its evaluation once it is trained
-                    waiting.remove(launch)
-                if not finished:
-                    time.sleep(LOOK_EVERY)
-                if watcher is not None and waiting and time.monotonic() - watched > WATCH_EVERY:
-                    watcher(*self._progress(waiting))
-                    watched = time.monotonic()
-        except BaseException:
-            with contextlib.suppress(MonMDPError):
-                for launch in waiting:
-                    if launch.events:
-                        gpu_stop = launch.base + launch.shared.offsets[id(self._stop)]
-                        self._gpu.send(gpu_stop, np.ones(1, np.int64))
-            raise
-        finally:
-            for address in taken:
-                self._gpu.give_back(address)
-        self._note_times()
-
-    def _prepare(self, taken: list[int]) -> None:
-        """Compile and load all kernels, and allocate memory; neither is possible while others run."""
-        gpu = self._gpu
-        for launch in self._launches:
-            kernel = training_kernel(launch.program, gpu.capability)
-            launch.function = gpu.function(kernel.ptx, kernel.entry)
-            exact = [group for group, _ in launch.groups if group.job.episodes == 0]
-            if exact:
-                run = exact[0].template
-                schema = schema_of(Evaluated(run.snapshots, run.world, run.episodes))
-                kernel = evaluation_kernel(schema, gpu.capability)
-                launch.evaluation = gpu.function(kernel.ptx, kernel.entry)
-        total = sum(launch.size for launch in self._launches)
-        taken.append(gpu.take(total))
-        place = taken[0]
-        for launch in self._launches:
-            launch.base = place
-            place += launch.size
-        self._spent.memory = max(self._spent.memory, total)
-        if any(launch.evaluation for launch in self._launches):
-            states = max(group.job.world.n_states for launch in self._launches for group, _ in launch.groups)
-            self._warp_bytes = aligned(states * STATE_BYTES)
-            most = gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING
-            self._warps = max(1, min(most, self._scratch // self._warp_bytes))
-            taken.append(gpu.take(self._warps * self._warp_bytes))
-            self._scratch_address, self._evaluation_stream = taken[-1], gpu.stream(urgent=True)
-            gpu.fill(taken[-1], 0, self._warps * self._warp_bytes, self._evaluation_stream)
-
-    def _start(self, launch: Launch) -> None:
+    def start(self, gpu: Device) -> None:
         """Copy the first values of all runs to the device and start their training."""
-        gpu, stream = self._gpu, self._gpu.stream()
+        stream, tables = gpu.stream(), []
 
-        def send(address: int, values: np.ndarray) -> None:
-            launch.sent.append(values)
-            gpu.send(address, values, stream)
+        def send(offset: int, values: np.ndarray) -> None:
+            self.sent.append(np.ascontiguousarray(values))
+            gpu.send(self.base + offset, self.sent[-1], stream)
 
-        send(launch.base, launch.shared.content())
-        addresses = {key: launch.base + offset for key, offset in launch.shared.offsets.items()}
-        tables = []
-        for group, _, place in launch.placed():
-            send(place + group.state_start, first_state(group))
-            for item in group.rest:
+        gpu.fill(self.base, 0, ALIGNMENT, stream)
+        for values, offset in self.shared.values():
+            send(offset, values)
+        addresses = {key: self.base + offset for key, (_, offset) in self.shared.items()}
+        for group, _, offset in self.groups:
+            table, state = first_values(group, self.base + offset, addresses, self.program.shape.onchip)
+            tables.append(table)
+            send(offset + group.state_start, state)
+            for item in group.fields.values():
                 if item.word is not None:
-                    gpu.fill(place + item.offset, item.word, item.stride * len(group.seeds), stream)
-            tables.append(rows(group, place, addresses, launch.program.shape.onchip))
-        gpu.fill(launch.table - aligned(8), 0, 8, stream)
-        send(launch.table, np.concatenate(tables))
-        start, arguments = gpu.event(stream), (launch.table, launch.row_words)
-        gpu.launch(launch.function, launch.runs, launch.program.shape.threads, stream, arguments, launch.onchip)
-        launch.events = [start, gpu.event(stream)]
+                    place = self.base + offset + item.offset
+                    gpu.fill(place, item.word, item.stride * len(group.seeds), stream)
+        send(self.size, np.concatenate(tables))
+        begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
+        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, self.onchip)
+        self.events = [begin, gpu.event(stream)]
 
-    def _is_finished(self, launch: Launch) -> bool:
-        """Whether a launch is trained and evaluated; starts the evaluation when it is trained."""
-        if not self._gpu.is_over(launch.events[-1]):
+    def is_finished(self, gpu: Device, evaluator: Evaluator | None) -> bool:
+        """Whether all runs are trained and evaluated; starts their evaluation once they are trained."""
+        if not gpu.is_over(self.events[-1]):
             return False
-        launch.sent.clear()
-        if launch.evaluation is None or len(launch.events) > 2:
+        self.sent.clear()
+        if self.evaluation is None or evaluator is None or len(self.events) > 2:
             return True
-        stream = self._evaluation_stream
-        start = self._gpu.event(stream)
-        parts = max(-(-len(group.job.point_steps) // 32) for group, _ in launch.groups)
-        arguments = (
-            launch.table, launch.row_words, launch.runs, parts, launch.table - aligned(8),
-            self._scratch_address, self._warp_bytes,
-        )  # fmt: skip
-        self._gpu.launch(launch.evaluation, self._warps, 32, stream, arguments)
-        launch.events += [start, self._gpu.event(stream)]
+        begin = gpu.event(evaluator.stream)
+        parts = max(-(-len(group.job.point_steps) // 32) for group, *_ in self.groups)
+        rows = (self.base + self.size, row_words(self.program.schema), self.runs, parts)
+        arguments = (*rows, self.base, evaluator.scratch, evaluator.warp_bytes)
+        gpu.launch(self.evaluation, evaluator.warps, 32, evaluator.stream, arguments)
+        self.events += [begin, gpu.event(evaluator.stream)]
         return False
 
-    def _fetched(self, launch: Launch) -> Iterator[tuple[Work, list[Finished]]]:
-        """The results of a launch, part by part."""
-        for group, parts, place in launch.placed():
+    def results(self, gpu: Device) -> Iterator[tuple[Work, list[Finished]]]:
+        """The results of all runs, part by part."""
+        for group, parts, offset in self.groups:
             content = np.empty(group.copied_back, np.uint8)
-            self._gpu.fetch(place, content)
-            results = iter(unpack(group, content))
+            gpu.fetch(self.base + offset, content)
+            finished = iter(unpack(group, content))
             for part in parts:
-                yield part, [next(results) for _ in part.seeds]
+                yield part, [next(finished) for _ in part.seeds]
 
-    def _progress(self, launches: list[Launch]) -> tuple[list[Work], list[np.ndarray]]:
-        """The parts of launches, and the steps and points that their seeds have done."""
-        works: list[Work] = []
-        done: list[np.ndarray] = []
+    def progress(self, gpu: Device) -> Iterator[tuple[Work, np.ndarray]]:
+        """The parts, and the steps and points that their seeds have done."""
+        for group, parts, offset in self.groups:
+            done = np.zeros((len(group.seeds), 2), np.int64)
+            gpu.fetch(self.base + offset + group.fields["progress"].offset, done)
+            yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
+
+
+class Evaluator(NamedTuple):
+    """What evaluations share, one after the other: zeroed scratch memory, a stream, warps, and bytes per warp."""
+
+    scratch: int
+    stream: Any
+    warps: int
+    warp_bytes: int
+
+
+def _wave(
+    gpu: Device, work: list[Work], scratch: int, watcher: Watcher | None, spent: Spent
+) -> Iterator[tuple[Work, list[Finished]]]:
+    """Train work that is on the device together; scratch: bytes for evaluations."""
+    stop, taken, watched = np.zeros(1, np.int64), [], time.monotonic()
+    launches = _launches(work, stop)
+    waiting = list(launches)
+    try:
+        evaluator = _prepare(gpu, launches, scratch, taken)
+        spent.memory = max(spent.memory, sum(launch.size for launch in launches))
         for launch in launches:
-            for group, parts, place in launch.placed():
-                offset = next(item.offset for item in group.rest if item.name == "progress")
-                progress = np.zeros((len(group.seeds), 2), np.int64)
-                self._gpu.fetch(place + offset, progress)
-                works += parts
-                done += np.split(progress, np.cumsum([len(part.seeds) for part in parts])[:-1])
-        return works, done
+            launch.start(gpu)
+        while waiting:
+            finished = [launch for launch in waiting if launch.is_finished(gpu, evaluator)]
+            for launch in finished:
+                for result in launch.results(gpu):
+                    yield result
+                    for other in waiting:
+                        other.is_finished(gpu, evaluator)
+                waiting.remove(launch)
+            if not finished:
+                time.sleep(LOOK_EVERY)
+            if watcher is not None and waiting and time.monotonic() - watched > WATCH_EVERY:
+                parts, done = zip(*(pair for launch in waiting for pair in launch.progress(gpu)), strict=True)
+                watcher(list(parts), list(done))
+                watched = time.monotonic()
+    except BaseException:
+        with contextlib.suppress(MonMDPError):
+            for launch in waiting if taken else []:
+                gpu.send(launch.base + launch.shared[id(stop)][1], np.ones(1, np.int64))
+        raise
+    finally:
+        for address in taken:
+            gpu.give_back(address)
+    for launch in launches:
+        names = (launch.program.agent.__name__, "evaluation")
+        for name, begin, end in zip(names, launch.events[::2], launch.events[1::2], strict=False):
+            spent.launches.append((name, launch.runs, gpu.seconds(begin, end)))
+    spent.waves.append(max(gpu.seconds(launches[0].events[0], launch.events[-1]) for launch in launches))
 
-    def _note_times(self) -> None:
-        """Add the seconds of this wave's kernels to what was spent."""
-        first = self._launches[0].events[0]
-        for launch in self._launches:
-            training, evaluation = launch.events[:2], launch.events[2:]
-            self._spent.launches.append((launch.program.agent.__name__, launch.runs, self._gpu.seconds(*training)))
-            if evaluation:
-                self._spent.launches.append(("evaluation", launch.runs, self._gpu.seconds(*evaluation)))
-        self._spent.waves.append(max(self._gpu.seconds(first, launch.events[-1]) for launch in self._launches))
+
+def _launches(work: list[Work], stop: np.ndarray) -> list[Launch]:
+    """One launch for all runs of the same agent class, shape and on-chip memory; one group per job."""
+    jobs: dict[int, list[Work]] = {}
+    for part in work:
+        jobs.setdefault(id(part.job), []).append(part)
+
+    def packed(parts: list[Work]) -> Group:
+        return pack(parts[0].job, [seed for part in parts for seed in part.seeds], stop)
+
+    launches: dict[tuple[Program, int], Launch] = {}
+    with ThreadPoolExecutor() as pool:
+        for group, parts in zip(pool.map(packed, jobs.values()), jobs.values(), strict=True):
+            program = program_for(group.job, group.schema)
+            onchip = aligned(group.onchip_bytes(program.shape.onchip), ONCHIP_STEP)
+            launches.setdefault((program, onchip), Launch(program, onchip)).add(group, parts)
+    return list(launches.values())
+
+
+def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]) -> Evaluator | None:
+    """Load all kernels and allocate all memory, since neither can happen while kernels run."""
+    capability = gpu.capability
+    for launch in launches:
+        launch.function = gpu.function(training_kernel(launch.program, capability))
+        runs = [group.template for group, *_ in launch.groups if group.job.episodes == 0]
+        if runs:
+            schema = schema_of(Evaluated(runs[0].snapshots, runs[0].world, runs[0].episodes))
+            launch.evaluation = gpu.function(evaluation_kernel(schema, capability))
+    taken.append(gpu.take(sum(launch.size + launch.table_bytes for launch in launches)))
+    place = taken[0]
+    for launch in launches:
+        launch.base = place
+        place += launch.size + launch.table_bytes
+    if not any(launch.evaluation for launch in launches):
+        return None
+    warp_bytes = aligned(STATE_BYTES * max(g.job.world.n_states for launch in launches for g, *_ in launch.groups))
+    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, scratch // warp_bytes))
+    taken.append(gpu.take(warps * warp_bytes))
+    evaluator = Evaluator(taken[-1], gpu.stream(urgent=True), warps, warp_bytes)
+    gpu.fill(evaluator.scratch, 0, warps * warp_bytes, evaluator.stream)
+    return evaluator

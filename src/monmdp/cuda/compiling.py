@@ -14,7 +14,6 @@ import threading
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from monmdp.cuda.schedule import EVALUATING, Shape, shape_for
@@ -24,8 +23,10 @@ from monmdp.kernels.compile import cache_folder
 from monmdp.training.job import Job
 
 _COMPILING = threading.RLock()
-#: A part of Numba's message if a kernel creates an array, and a sentence for users.
-NO_NEW_ARRAYS = ("NRT required", "a kernel creates an array or copies a whole one, which is impossible on a GPU.")
+#: Precedes the name of a kernel in PTX.
+ENTRY = ".visible .entry"
+#: The reason if a kernel creates an array.
+NO_NEW_ARRAYS = "a kernel creates an array or copies a whole one, which is impossible on a GPU."
 #: What users can do.
 ADVICE = "Train it with device 'cpu' or 'auto'."
 
@@ -43,26 +44,18 @@ class Program(NamedTuple):
     noisy: bool
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A kernel as PTX, and the name of its entry."""
-
-    ptx: str
-    entry: str
-
-
 def program_for(job: Job, schema: Schema) -> Program:
     """The training program of a job whose runs have a schema."""
     return Program(type(job.agent), schema, shape_for(job), bool((job.world.reward_noise > 0).any()))
 
 
 @functools.lru_cache(maxsize=64)
-def training_kernel(program: Program, capability: tuple[int, int]) -> Compiled:
+def training_kernel(program: Program, capability: tuple[int, int]) -> str:
     """The training kernel of a program; those of this package's agents are kept on disk."""
     agent, schema, shape, noisy = program
     own = agent.__module__.startswith("monmdp.")
 
-    def make() -> Compiled:
+    def make() -> str:
         from monmdp.cuda.kernels import training_body
 
         bounds = (shape.threads, shape.blocks)
@@ -75,10 +68,10 @@ def training_kernel(program: Program, capability: tuple[int, int]) -> Compiled:
 
 
 @functools.lru_cache(maxsize=8)
-def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> Compiled:
+def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> str:
     """The kernel that evaluates kept policies; schema is that of `Evaluated`."""
 
-    def make() -> Compiled:
+    def make() -> str:
         from monmdp.cuda.evaluation import evaluation_body
 
         return compile_kernel(evaluation_body(schema), 7, capability, (32, EVALUATING), "The exact evaluation")
@@ -115,7 +108,7 @@ def _settings(capability: tuple[int, int], from_start: bool) -> Iterator[None]:
 
 def compile_kernel(
     body: Any, arguments: int, capability: tuple[int, int], bounds: tuple[int, int], what: str, from_start: bool = True
-) -> Compiled:
+) -> str:
     """PTX of a kernel with some arguments of 64 bits; bounds: threads per block and blocks per multiprocessor.
 
     from_start: no index is negative.
@@ -133,39 +126,33 @@ def compile_kernel(
             )
     except (NumbaError, CudaNumbaError) as error:
         raise UnsuitableError(f"{what} cannot run on a GPU: {_reason(error)} {ADVICE}") from error
-    return Compiled(ptx, entry_of(ptx))
+    return str(ptx)
 
 
-def kept(key: str, make: Callable[[], Compiled]) -> Compiled:
+def kept(key: str, make: Callable[[], str]) -> str:
     """A kernel from the disk cache; if it is not there, it is compiled and, if possible, stored."""
     import numba_cuda
 
     name = hashlib.sha256(f"{numba_cuda.__version__} {key}".encode()).hexdigest()[:24]
     path = cache_folder() / "cuda" / f"{name}.ptx"
-    try:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         ptx = path.read_text()
-        return Compiled(ptx, entry_of(ptx))
-    except (OSError, UnicodeDecodeError, StopIteration):
-        compiled = make()
+        if ENTRY in ptx:
+            return ptx
+    ptx = make()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
-        temporary.write_text(compiled.ptx)
+        temporary.write_text(ptx)
         temporary.replace(path)
-    return compiled
-
-
-def entry_of(ptx: str) -> str:
-    """The name of the kernel in a PTX text."""
-    return next(line.split("(")[0].split()[-1] for line in ptx.splitlines() if ".visible .entry" in line)
+    return ptx
 
 
 def _reason(error: Exception) -> str:
     """The line of Numba's message that names the cause."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    sign, sentence = NO_NEW_ARRAYS
-    if sign in text:
-        return sentence
+    if "NRT required" in text:
+        return NO_NEW_ARRAYS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    plain = [line for line in lines if not line.startswith(("Failed in", "File ", "During:", "<", "^"))]
-    return (plain or lines or [type(error).__name__])[0].rstrip(".:") + "."
+    causes = [line for line in lines if not line.startswith(("Failed in", "File ", "During:", "<", "^"))]
+    return (causes or [type(error).__name__])[0].rstrip(".:") + "."

@@ -118,9 +118,10 @@ class Device:
             self.give_back(source)
             self.give_back(target)
 
-    def function(self, ptx: str, entry: str) -> Any:
-        """A kernel, loaded once."""
+    def function(self, ptx: str) -> Any:
+        """The kernel of a PTX text, loaded once."""
         if ptx not in self._functions:
+            entry = ptx.split(".visible .entry", 1)[1].split("(", 1)[0].strip()
             module = self._call("cuModuleLoadData", ptx.encode() + b"\0")
             self._functions[ptx] = self._call("cuModuleGetFunction", module, entry.encode())
         return self._functions[ptx]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from monmdp.cuda.intrinsics import lane_vector_at, rebuild_function, vector_at
+from monmdp.cuda.intrinsics import array_at, lane_array_at, rebuild_function
 from monmdp.cuda.packing import BITS
 from monmdp.cuda.schedule import STATE_BYTES
 from monmdp.cuda.views import Schema
@@ -126,7 +126,7 @@ def _evaluate(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
     """
     lane = cuda.threadIdx.x
     own = scratch + cuda.blockIdx.x * scratch_bytes
-    ticket = vector_at(counter, 1, np.int64)
+    ticket = array_at(counter, (1,), np.int64)
     while True:
         task = np.int64(0)
         if lane == 0:
@@ -135,17 +135,17 @@ def _evaluate(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
         if task >= runs * parts:
             return
         place = rows + task // parts * row_words * 8
-        run = rebuild(vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64), own)
+        run = rebuild(array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64), own)
         version = task % parts * WARP + lane
         n = run.world.n_states
         room = scratch_bytes // STATE_BYTES  # in states; the same for all runs, since zeros must stay in place
         if run.episodes == 0 and version < run.snapshots.kept[0]:
             run.snapshots.values[version] = policy_return(
                 run.world, run.snapshots.policies, version,
-                lane_vector_at(own + lane * 8, n, np.float64),
-                lane_vector_at(own + room * 8 * WARP + lane * 8, n, np.float64),
-                lane_vector_at(own + room * 16 * WARP + lane * 4, n, np.int32),
-                lane_vector_at(own + room * 20 * WARP + lane * 4, n, np.int32),
+                lane_array_at(own + lane * 8, n, np.float64),
+                lane_array_at(own + room * 8 * WARP + lane * 8, n, np.float64),
+                lane_array_at(own + room * 16 * WARP + lane * 4, n, np.int32),
+                lane_array_at(own + room * 20 * WARP + lane * 4, n, np.int32),
             )  # fmt: skip
         cuda.syncwarp(EVERYONE)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np  # noqa: F401
 from llvmlite import ir
 from numba import cuda
 from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 from numba.cuda.np.arrayobj import make_array, populate_array
 
-from monmdp.cuda.views import Schema, rebuild_source
+from monmdp.cuda.views import Schema
 
 _WORD = ir.IntType(64)
 
@@ -37,18 +38,18 @@ def _array(context, builder, kind, address, lengths, spacing=1):
 
 
 @intrinsic
-def vector_at(typing, address, length, dtype):
-    """The array [length] of a type at an address."""
-    kind = types.Array(dtype.dtype, 1, "C")
+def array_at(typing, address, shape, dtype):
+    """The array of a shape (a tuple) and a type at an address."""
+    kind = types.Array(dtype.dtype, len(shape), "C")
 
     def generate(context, builder, signature, arguments):
-        return _array(context, builder, kind, arguments[0], [arguments[1]])
+        return _array(context, builder, kind, arguments[0], cgutils.unpack_tuple(builder, arguments[1]))
 
-    return kind(types.int64, types.int64, dtype), generate
+    return kind(types.int64, types.UniTuple(types.int64, len(shape)), dtype), generate
 
 
 @intrinsic
-def lane_vector_at(typing, address, length, dtype):
+def lane_array_at(typing, address, length, dtype):
     """An array [length] at an address, interleaved item by item with those of the other 31 lanes of a warp."""
     kind = types.Array(dtype.dtype, 1, "A")
 
@@ -56,17 +57,6 @@ def lane_vector_at(typing, address, length, dtype):
         return _array(context, builder, kind, arguments[0], [arguments[1]], spacing=32)
 
     return kind(types.int64, types.int64, dtype), generate
-
-
-@intrinsic
-def matrix_at(typing, address, rows, columns, dtype):
-    """The array [rows, columns] of a type at an address."""
-    kind = types.Array(dtype.dtype, 2, "C")
-
-    def generate(context, builder, signature, arguments):
-        return _array(context, builder, kind, arguments[0], [arguments[1], arguments[2]])
-
-    return kind(types.int64, types.int64, types.int64, dtype), generate
 
 
 @intrinsic
@@ -92,8 +82,8 @@ def address_of(typing, array):
 
 
 def rebuild_function(schema: Schema) -> Any:
-    """The device function (words, floats, onchip) → named tuple."""
-    source, names = rebuild_source(schema)
-    names |= {"vector_at": vector_at, "matrix_at": matrix_at, "located": located}
-    exec(compile(source, "<views>", "exec"), names)
+    """The device function (words, floats, onchip) → named tuple; see `Schema`."""
+    names = {f"kind_{i}": kind for i, kind in enumerate(schema.kinds)}
+    source = f"def rebuild(words, floats, onchip):\n    return {schema.expression}\n"
+    exec(compile(source, "<views>", "exec"), names := {**globals(), **names})
     return cuda.jit(device=True)(names["rebuild"])

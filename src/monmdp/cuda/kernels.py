@@ -11,7 +11,7 @@ from numba import cuda
 
 from monmdp.cuda.compiling import Program
 from monmdp.cuda.evaluation import keep_policy
-from monmdp.cuda.intrinsics import address_of, rebuild_function, vector_at
+from monmdp.cuda.intrinsics import address_of, array_at, rebuild_function
 from monmdp.cuda.successors import advance_by_block
 from monmdp.cuda.warps import EVERYONE, WARP, adapted
 from monmdp.training import loop
@@ -29,7 +29,7 @@ beta: Any = None
 def copy_state(words, onchip, back):
     """Copy the first part of a run's state into on-chip memory, or back; see `packing.rows`."""
     length = words[len(words) - 1]
-    home, here = vector_at(words[len(words) - 2], length, np.int64), vector_at(onchip, length, np.int64)
+    home, here = array_at(words[len(words) - 2], (length,), np.int64), array_at(onchip, (length,), np.int64)
     for i in range(cuda.threadIdx.x, length, cuda.blockDim.x):
         if back:
             home[i] = here[i]
@@ -45,7 +45,7 @@ def _train(rows, row_words):
     """
     thread = cuda.threadIdx.x
     place = rows + cuda.blockIdx.x * row_words * 8
-    words, floats = vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64)
+    words, floats = array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64)
     onchip = address_of(cuda.shared.array(0, np.int64))
     copy_state(words, onchip, False)
     run = rebuild(words, floats, onchip)

@@ -10,7 +10,7 @@ While a block of threads trains a run, the first part of the run's state is in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -113,10 +113,9 @@ def aligned(size: int, unit: int = ALIGNMENT) -> int:
 class Field(NamedTuple):
     """One array of all runs of a group: that of run i begins at byte offset + i * stride of the group.
 
-    word: the four bytes to fill it with, None if it is copied or left uninitialised.
+    template: its first value; word: the four bytes to fill it with, None if it is copied or left uninitialised.
     """
 
-    name: str
     template: np.ndarray
     offset: int
     stride: int
@@ -128,27 +127,33 @@ class Field(NamedTuple):
         return np.ndarray((runs, *shape), self.template.dtype, content, self.offset - begin, (self.stride, *strides))
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Group:
-    """Some seeds of a job on the device; results end at state_start, and state at copied_back."""
+    """Some seeds of a job on the device: arrays that their runs share by name, and fields by name.
+
+    In a group of `size` bytes, results end at state_start, and the state ends at copied_back.
+    """
 
     job: Job
     seeds: list[int]
     schema: Schema
     template: Run
     shared: dict[str, np.ndarray]
-    results: list[Field]
-    state: list[Field]
-    rest: list[Field]
+    fields: dict[str, Field]
     state_start: int
     copied_back: int
     size: int
     seeds_differ: bool
 
     @property
-    def row_words(self) -> int:
-        """Words per row: those of the schema, and the address and length of what is on-chip."""
-        return self.schema.words + 2
+    def state(self) -> dict[str, Field]:
+        """The fields that are copied to the device."""
+        return {n: field for n, field in self.fields.items() if self.state_start <= field.offset < self.copied_back}
+
+    def onchip_bytes(self, room: int) -> int:
+        """The size of the arrays at the beginning of a run's state that fit into `room` bytes."""
+        ends = [field.offset - self.state_start + aligned(field.template.nbytes, UNIT) for field in self.state.values()]
+        return max((end for end in ends if end <= room), default=0)
 
 
 def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
@@ -158,41 +163,38 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     shared: dict[str, np.ndarray] = {}
     results, state, rest = {}, {}, {}
     for leaf, value in zip(schema.leaves, leaf_values(template), strict=True):
-        if not leaf.is_array:
+        if not leaf.ndim:
             continue
-        root, name = leaf.path[0], leaf.name
-        if root in ("world", "point_steps", "stop") or not value.flags.writeable:
-            shared[name] = value
-        elif name in ("progress", "snapshots.policies"):
-            rest[name] = value
-        elif root in ("record", "snapshots"):
-            results[name] = value
-        elif name in TABLES or constant_word(value) is None:
-            state[name] = value
+        if leaf.root in ("world", "point_steps", "stop") or not value.flags.writeable:
+            shared[leaf.name] = value
+        elif leaf.name == "progress":
+            rest[leaf.name] = (value, 0)
+        elif leaf.name == "snapshots.policies":
+            rest[leaf.name] = (value, None)
+        elif leaf.root in ("record", "snapshots"):
+            results[leaf.name] = value
+        elif leaf.name in TABLES or (word := constant_word(value)) is None:
+            state[leaf.name] = value
         else:
-            rest[name] = value
+            rest[leaf.name] = (value, word)
+    fields: dict[str, Field] = {}
+    state_start = _add_per_run(fields, results, 0, len(seeds))
     by_size = dict(sorted(state.items(), key=lambda item: item[1].nbytes))
-    result_fields, state_start = _per_run(results, 0, len(seeds))
-    state_fields, copied_back = _per_run(by_size, state_start, len(seeds))
-    rest_fields, size = [], copied_back
-    for name, value in rest.items():
-        word = 0 if name == "progress" else constant_word(value)
-        rest_fields.append(Field(name, value, size, aligned(value.nbytes, UNIT), word))
-        size += aligned(aligned(value.nbytes, UNIT) * len(seeds))
-    return Group(
-        job, seeds, schema, template, shared, result_fields, state_fields, rest_fields, state_start, copied_back, size,
-        _seeds_differ(job, seeds, template),
-    )  # fmt: skip
+    size = copied_back = _add_per_run(fields, by_size, state_start, len(seeds))
+    for name, (value, word) in rest.items():
+        fields[name] = Field(value, size, aligned(value.nbytes, UNIT), word)
+        size += aligned(fields[name].stride * len(seeds))
+    differ = _seeds_differ(job, seeds, template)
+    return Group(job, seeds, schema, template, shared, fields, state_start, copied_back, size, differ)
 
 
-def _per_run(arrays: dict[str, np.ndarray], start: int, runs: int) -> tuple[list[Field], int]:
-    """Fields of a section whose arrays are contiguous per run, and where the section ends."""
-    stride = sum(aligned(value.nbytes, UNIT) for value in arrays.values())
-    fields, offset = [], start
+def _add_per_run(fields: dict[str, Field], arrays: dict[str, np.ndarray], start: int, runs: int) -> int:
+    """Add a section whose arrays are contiguous per run; returns where it ends."""
+    stride, offset = sum(aligned(value.nbytes, UNIT) for value in arrays.values()), start
     for name, value in arrays.items():
-        fields.append(Field(name, np.ascontiguousarray(value), offset, stride))
+        fields[name] = Field(np.ascontiguousarray(value), offset, stride)
         offset += aligned(value.nbytes, UNIT)
-    return fields, start + aligned(stride * runs)
+    return start + aligned(stride * runs)
 
 
 def constant_word(values: np.ndarray) -> int | None:
@@ -204,102 +206,86 @@ def constant_word(values: np.ndarray) -> int | None:
 
 
 def _seeds_differ(job: Job, seeds: list[int], template: Run) -> bool:
-    """Whether the memories of the first and the last seed differ in more than the fields that the agent declares."""
+    """Whether the memories of the first and the last seed differ in more than the fields that the agent declares.
+
+    Read-only arrays are the same for all seeds by definition.
+    """
     if not isinstance(job.agent, HasSeededMemory):
         return True
     declared = job.agent.seeded(job.world, seeds[0])
     other = job.agent.memory(job.world, job.steps, seeds[-1]) if len(seeds) > 1 else template.memory
-    return any(
-        leaf.path[0] not in declared and not np.array_equal(one, two, equal_nan=leaf.dtype.kind == "f")
-        for leaf, one, two in zip(
-            schema_of(template.memory).leaves, leaf_values(template.memory), leaf_values(other), strict=True
-        )
-    )
-
-
-def first_state(group: Group) -> np.ndarray:
-    """The bytes of a group's state before the first step."""
-    content = np.zeros(group.copied_back - group.state_start, np.uint8)
-    views = {field.name: field.of_runs(content, len(group.seeds), group.state_start) for field in group.state}
-    for field in group.state:
-        views[field.name][:] = field.template
-    for i, seed in enumerate(group.seeds):
-        for name, value in _of_seed(group, seed).items():
-            if name in views:
-                views[name][i] = value
-    return content
+    leaves = schema_of(other).leaves
+    for leaf, one, two in zip(leaves, leaf_values(template.memory), leaf_values(other), strict=True):
+        fixed = leaf.ndim > 0 and not one.flags.writeable
+        if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
+            return True
+    return False
 
 
 def _of_seed(group: Group, seed: int) -> dict[str, Any]:
     """The arrays and numbers of the memory that depend on the seed, by name."""
-    if group.seeds_differ:
-        memory = group.job.agent.memory(group.job.world, group.job.steps, seed)
-        return dict(zip((leaf.name for leaf in _memory_leaves(group)), leaf_values(memory), strict=True))
     agent: Any = group.job.agent
-    return {f"memory.{name}": value for name, value in agent.seeded(group.job.world, seed).items()}
-
-
-def _memory_leaves(group: Group) -> list[Any]:
-    return [leaf for leaf in group.schema.leaves if leaf.path[0] == "memory"]
-
-
-def onchip_fields(group: Group, room: int) -> list[Field]:
-    """The arrays of the state that fit into `room` bytes of on-chip memory, smallest first."""
-    return [
-        field for field in group.state
-        if field.offset + aligned(field.template.nbytes, UNIT) - group.state_start <= room
-    ]  # fmt: skip
-
-
-def onchip_bytes(group: Group, room: int) -> int:
-    """Bytes of on-chip memory that a run takes."""
-    return sum(aligned(field.template.nbytes, UNIT) for field in onchip_fields(group, room))
+    if not group.seeds_differ:
+        return {f"memory.{name}": value for name, value in agent.seeded(group.job.world, seed).items()}
+    names = [leaf.name for leaf in group.schema.leaves if leaf.root == "memory"]
+    return dict(zip(names, leaf_values(agent.memory(group.job.world, group.job.steps, seed)), strict=True))
 
 
 _keys_of = lru_cache(maxsize=1 << 16)(stream_keys)
 
 
-def rows(group: Group, base: int, addresses: dict[int, int], room: int) -> np.ndarray:
-    """The rows of a group's runs: base is its address, addresses those of shared arrays by id.
+def row_words(schema: Schema) -> int:
+    """Words per row: those of the schema, the address of the run's state, and the number of its words on-chip."""
+    return schema.words + 2
 
-    The last two words are the address of the run's state and the number of its words that are on-chip.
+
+def first_values(group: Group, base: int, addresses: dict[int, int], room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a group's runs, and the bytes of their state before the first step.
+
+    base: the group's address; addresses: those of shared arrays, by id; room: bytes of on-chip memory.
     """
-    number = np.arange(len(group.seeds), dtype=np.int64)
-    table = np.zeros((len(group.seeds), group.row_words), np.int64)
-    fields = {field.name: field for field in (*group.results, *group.state, *group.rest)}
-    onchip = {field.name for field in onchip_fields(group, room)}
+    runs, onchip, state = len(group.seeds), group.onchip_bytes(room), group.state
+    table = np.zeros((runs, row_words(group.schema)), np.int64)
+    number = np.arange(runs, dtype=np.int64)
     for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
-        if not leaf.is_array:
+        if not leaf.ndim:
             table[:, leaf.word] = number_word(leaf, value)
             continue
-        if leaf.name in onchip:
-            table[:, leaf.word] = -1 - (fields[leaf.name].offset - group.state_start)
-        elif leaf.name in group.shared:
-            table[:, leaf.word] = addresses[id(value)]
-        else:
-            table[:, leaf.word] = base + fields[leaf.name].offset + number * fields[leaf.name].stride
         table[:, leaf.word + 1 : leaf.word + 1 + leaf.ndim] = value.shape
+        if leaf.name in group.shared:
+            table[:, leaf.word] = addresses[id(value)]
+            continue
+        field = group.fields[leaf.name]
+        is_onchip = leaf.name in state and field.offset - group.state_start < onchip
+        place = group.state_start - field.offset - 1 if is_onchip else base + field.offset + number * field.stride
+        table[:, leaf.word] = place
     keys = [_keys_of(seed) for seed in group.seeds]
     cursors = [new_cursor(group.job.world, key) for key in keys]
     for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
-        first = next(leaf.word for leaf in group.schema.leaves if leaf.path[0] == name)
+        first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
         table[:, first : first + values.shape[1]] = values
-    if group.seeds_differ:
-        numbers = [leaf for leaf in _memory_leaves(group) if not leaf.is_array]
-        for i, seed in enumerate(group.seeds if numbers else []):
-            own = _of_seed(group, seed)
-            for leaf in numbers:
-                table[i, leaf.word] = number_word(leaf, own[leaf.name])
-    if group.state:
-        table[:, -2] = base + group.state_start + number * group.state[0].stride
-    table[:, -1] = onchip_bytes(group, room) // 8
-    return table
+    table[:, -2] = base + group.state_start + number * max(field.stride for field in state.values())
+    table[:, -1] = onchip // 8
+    content = np.zeros(group.copied_back - group.state_start, np.uint8)
+    views = {name: field.of_runs(content, runs, group.state_start) for name, field in state.items()}
+    for name, field in state.items():
+        views[name][:] = field.template
+    numbers = {leaf.name: leaf for leaf in group.schema.leaves if not leaf.ndim}
+    for i, seed in enumerate(group.seeds):
+        for name, value in _of_seed(group, seed).items():
+            if name in views:
+                views[name][i] = value
+            elif name in numbers:
+                table[i, numbers[name].word] = number_word(numbers[name], value)
+    return table, content
 
 
 def unpack(group: Group, content: np.ndarray) -> list[Finished]:
     """The record and the final tables of every run, from the bytes of results and state."""
     runs = len(group.seeds)
-    arrays = {field.name: field.of_runs(content, runs) for field in (*group.results, *group.state)}
+    arrays = {
+        name: field.of_runs(content, runs) for name, field in group.fields.items() if field.offset < group.copied_back
+    }
     recorded = [arrays[f"record.{name}"] for name in Record._fields]
     if group.job.episodes == 0:
         versions = arrays["snapshots.versions"].astype(np.int64)
@@ -313,27 +299,3 @@ def unpack(group: Group, content: np.ndarray) -> list[Finished]:
         )
         for i in range(runs)
     ]
-
-
-@dataclass
-class SharedArrays:
-    """Arrays that runs share, each once, one after the other."""
-
-    offsets: dict[int, int] = field(default_factory=dict)
-    arrays: list[np.ndarray] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, values: np.ndarray) -> None:
-        """Append an array that is not there yet."""
-        if id(values) not in self.offsets:
-            self.offsets[id(values)] = self.size
-            self.arrays.append(values)
-            self.size += aligned(max(values.nbytes, 1))
-
-    def content(self) -> np.ndarray:
-        """The bytes of all arrays."""
-        content = np.zeros(self.size, np.uint8)
-        for values in self.arrays:
-            at = self.offsets[id(values)]
-            content[at : at + values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        return content

@@ -43,16 +43,6 @@ class Work:
     seeds: tuple[int, ...]
     number: int = 0
 
-    @property
-    def bytes_per_run(self) -> int:
-        """Approximate device memory of a run."""
-        return device_bytes(self.job)
-
-    @property
-    def size(self) -> int:
-        """Approximate device memory of all runs."""
-        return self.bytes_per_run * len(self.seeds)
-
 
 def device_bytes(job: Job) -> int:
     """Approximate device memory of a run: its tables, its record, and the policies to evaluate."""
@@ -78,7 +68,7 @@ def waves(work: Iterable[Work], room: int) -> list[list[Work]]:
     result: list[list[Work]] = []
     left = 0
     for part in longest_first(work):
-        need = part.bytes_per_run
+        need = device_bytes(part.job)
         if need > room:
             raise MonMDPError(
                 f"{type(part.job.agent).__name__} in {part.job.problem.name} needs {readable(need)} of GPU memory per "

@@ -18,7 +18,7 @@ from monmdp.agents import q_learning
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws, choose_any, explores
 from monmdp.agents.directed import find_goal
-from monmdp.cuda.intrinsics import address_of, vector_at
+from monmdp.cuda.intrinsics import address_of, array_at
 from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.problem import Dynamics
@@ -221,7 +221,7 @@ def _learn_row(
 @cuda.jit(device=True)
 def read(address, item):
     """The single-precision number at an address, `item` items further."""
-    return vector_at(address, 1, np.float32)[item]
+    return array_at(address, (1,), np.float32)[item]
 
 
 @cuda.jit(device=True)
@@ -239,9 +239,9 @@ def learn_goal(row, here, item, reached, old, top, target, alpha, occupancy):
         target = np.float32(1.0) + target if occupancy else np.float32(1.0)
     new = old + alpha * (target - old)
     if new != old:
-        vector_at(row, 1, np.float32)[item] = new
+        array_at(row, (1,), np.float32)[item] = new
     if new > top:
-        vector_at(here, 1, np.float32)[item] = new
+        array_at(here, (1,), np.float32)[item] = new
     return old == top and new < old
 
 
@@ -272,7 +272,7 @@ def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
             g, h = read_if(place6, left > 6), read_if(place7, left > 7)
             most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
             place, left = place4 + 4 * row_bytes, np.int32(left - 8)
-        vector_at(maxima, 1, np.float32)[goal] = most
+        array_at(maxima, (1,), np.float32)[goal] = most
         i = np.int32(i + WARP)
     cuda.syncwarp(EVERYONE)
 
