@@ -159,6 +159,10 @@ class MonMDP:
             self.terminated,
         )
 
+    def expected(self, values: Any) -> Floats:
+        """The expectation of values given per outcome, for each joint pair, [S * A]."""
+        return np.add.reduceat(self.probability * values, self.offsets[:-1])
+
     def successors(self, states: Booleans) -> Booleans:
         """States [S] in which an episode can continue after one step from any of `states` [S]."""
         continues = np.repeat(states, self.n_actions)[self.pair_of_outcome] & ~self.terminated & (self.probability > 0)

@@ -65,7 +65,6 @@ def compact(problem: MonMDP) -> World:
     environment, monitor = problem.environment, problem.monitor
     per_outcome = {name: array[kept] for name, array in problem.dynamics._asdict().items() if name != "offsets"}
     env_state, monitor_state = np.divmod(states.astype(np.int32), np.int32(len(monitor.states)))
-    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1])
     return World(
         **{**per_outcome, "next_state": number[per_outcome["next_state"]]},
         offsets=np.concatenate([[0], np.cumsum(np.diff(problem.offsets)[pairs])]),
@@ -73,7 +72,7 @@ def compact(problem: MonMDP) -> World:
         env_outcome=monitor.env_outcome[kept],
         env_terminated=environment.terminated[monitor.env_outcome[kept]],
         monitor_probability=monitor.probability[kept],
-        pair_reward=pair_reward[pairs],
+        pair_reward=problem.expected(problem.reward)[pairs],
         env_pair=problem.env_pair[pairs],
         env_state=env_state,
         monitor_state=monitor_state,

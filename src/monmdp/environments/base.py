@@ -103,7 +103,7 @@ class Environment:
             executed = [_checked(self, name, state, action, index) for action in actions]
             for steps in executed:
                 mixture = [(1.0 - slip, steps)] + [(slip / len(actions), other) for other in executed if slip]
-                merged: dict[tuple[int, float, bool], float] = {}
+                merged: dict[tuple[float, ...], float] = {}
                 for weight, part in mixture:
                     for chance, *outcome in part:
                         merged[tuple(outcome)] = merged.get(tuple(outcome), 0.0) + weight * chance
