@@ -3,32 +3,12 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
+from monmdp.agents.choices import choose_best
+from monmdp.kernels.compile import inlined
 from monmdp.kernels.returns import NEGLIGIBLE, Evaluator, exact_return, new_evaluator
 from monmdp.kernels.stepping import draw_outcome, draw_start
 
-__all__ = ["Evaluator", "choose_best", "exact_return", "new_evaluator", "sampled_return"]
-
-
-@kernel
-def choose_best(values, key, index):
-    """The index of the largest of values [A]; draw number `index` of the stream breaks exact ties."""
-    best, count = values[0], 1
-    choice = 0
-    for action in range(1, len(values)):
-        if values[action] > best:
-            best, count, choice = values[action], 1, action
-        elif values[action] == best:
-            count += 1
-    if count > 1:
-        rank = int(uniform(key, index) * count)
-        for action in range(choice, len(values)):
-            if values[action] == best:
-                if rank == 0:
-                    return action
-                rank -= 1
-    return choice
+__all__ = ["Evaluator", "exact_return", "new_evaluator", "sampled_return"]
 
 
 @inlined
