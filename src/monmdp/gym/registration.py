@@ -24,9 +24,7 @@ def build(environment: Any, monitor: Any = None, discount: float | None = None, 
     """A problem from the keyword arguments of gymnasium.make; additional options are those of the environment."""
     if isinstance(environment, MonMDP):
         if monitor is not None or discount is not None or options:
-            raise MonMDPError(
-                "A MonMDP object takes no monitor, discount or options; pass them to monmdp.make."
-            )
+            raise MonMDPError("A MonMDP object takes no monitor, discount or options; pass them to monmdp.make.")
         return environment
     if options and not isinstance(environment, str):
         raise MonMDPError(f"An environment object takes no additional options, such as {sorted(options)[0]!r}.")

@@ -57,8 +57,9 @@ class MonitoredVectorEnv(VectorEnv):
         if not mask.any():
             raise MonMDPError("The reset mask selects no environment; set at least one entry to True.")
         for i in np.flatnonzero(mask):
-            if seeds[i] is not None or not self._seeded[i]:
-                chosen = int(self.np_random.integers(2**63)) if seeds[i] is None else int(seeds[i])
+            chosen = seeds[i]
+            if chosen is not None or not self._seeded[i]:
+                chosen = int(self.np_random.integers(2**63)) if chosen is None else int(chosen)
                 self._keys[i] = [stream(chosen, role) for role in STREAMS]
                 self._clock[i] = self._episode[i] = 0
                 self._seeded[i] = True

@@ -17,15 +17,13 @@ class FlattenDiscrete(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.Rec
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
-        observations: Any = env.observation_space
-        actions: Any = env.action_space
-        if not isinstance(observations, Dict) or not isinstance(actions, Dict):
-            raise MonMDPError(
-                "FlattenDiscrete needs an environment whose observation and action have two parts, 'env' and 'monitor'."
-            )
-        self._monitor_states, self._monitor_actions = int(observations["monitor"].n), int(actions["monitor"].n)
-        self.observation_space = Discrete(int(observations["env"].n) * self._monitor_states)
-        self.action_space = Discrete(int(actions["env"].n) * self._monitor_actions)
+        spaces: tuple[Any, Any] = (env.observation_space, env.action_space)
+        if not all(isinstance(space, Dict) for space in spaces):
+            raise MonMDPError("FlattenDiscrete needs observations and actions of two parts, 'env' and 'monitor'.")
+        self._monitor_states, self._monitor_actions = (int(space["monitor"].n) for space in spaces)
+        self.observation_space, self.action_space = (
+            Discrete(int(space["env"].n) * int(space["monitor"].n)) for space in spaces
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
