@@ -205,7 +205,9 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Any, colour_map:
                 ink = "white" if dark else style.INK
                 axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
-        line[0].set_ylabel(block.name, rotation=0, ha="right", va="center", weight="bold", color=block.colour)
+        line[0].set_ylabel(
+            block.name, rotation=0, ha="right", va="center", weight="bold", color=block.colour, labelpad=5
+        )
     figure.align_ylabels(grid[:, 0])
     return np.asarray(grid)
 

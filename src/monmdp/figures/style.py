@@ -6,6 +6,7 @@ its own line style, for print without colours. Settings of matplotlib are in `mo
 
 from __future__ import annotations
 
+import re
 import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
@@ -89,8 +90,19 @@ def new_figure(width: float, height: float) -> Figure:
 def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
     """A name broken into at most `lines` lines of about `width` inches; an ellipsis replaces what does not fit."""
     characters = max(int(width / (size * (BOLD_CHARACTER if bold else CHARACTER))), 4)
-    printable = "".join(sign if sign.isprintable() else " " for sign in name)
-    return "\n".join(textwrap.wrap(printable, characters, max_lines=lines, placeholder="…"))
+    parts = [part.rstrip() for part in _Wrapper(characters).wrap(_UNPRINTABLE.sub(" ", name))]
+    if len(parts) > lines:
+        parts[lines - 1 :] = [parts[lines - 1][: characters - 1] + "…"]
+    return "\n".join(parts)
+
+
+class _Wrapper(textwrap.TextWrapper):
+    """Breaks names such as `Empty(rows=3)` after these characters."""
+
+    wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")
+
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def fitting_size(longest: int, width: float, size: float = TICK) -> float:

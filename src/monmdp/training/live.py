@@ -1,7 +1,6 @@
-"""Training against `env.step`, for Gymnasium environments that cannot be enumerated.
+"""Live training: the same agents against `env.step`, for Gymnasium environments that cannot be enumerated.
 
-The same agents, monitored by any monitor; returns are estimated from greedy test episodes, since there is no
-model to compute them from.
+Returns are estimated from greedy test episodes, since there is no model to compute them from.
 """
 
 from __future__ import annotations
@@ -12,24 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import Agent
+from monmdp.agents.base import Agent, HasDiscovery, Transition, as_agent, memory_bytes
+from monmdp.agents.choices import Draws
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
+from monmdp.exact.bounds import Bounds, annuity
 from monmdp.join import as_monitor, never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
 from monmdp.monitors import Moment, Monitor, Outcome
-from monmdp.paper.protocol import agent_defaults_for
 from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
-from monmdp.training.job import as_agent, recording_points
-from monmdp.training.loop import STREAMS, Record, new_record
+from monmdp.training.job import recording_points
+from monmdp.training.loop import Keys
+from monmdp.training.metrics import Tally, count_step, new_record, record_point
 from monmdp.world import World
 
 if TYPE_CHECKING:
     import gymnasium
 
 DEFAULT_POINTS = 100
-#: A pair of a state that was never seen counts as visited this often, so that it is nobody's goal.
+#: Visit count of pairs whose state was never entered, so that none of them is a goal.
 UNDISCOVERED = 2**62
 
 
@@ -39,7 +40,7 @@ class LiveCurves:
 
     agent: str
     steps: Integers
-    record: Record
+    record: Any
     visit_counts: Integers
     q: Floats
     reward_model: Floats
@@ -53,7 +54,7 @@ class LiveCurves:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sizes(Environment):
-    """What a monitor may know of an environment without a model: how many states and actions it has."""
+    """What a monitor can know of an environment without a model: the number of states and actions."""
 
     n_states: int = 1
     n_actions: int = 1
@@ -76,22 +77,26 @@ def train_live(
     seed: int = 0,
     points: int | None = None,
     discount: float = 0.99,
+    reward_range: tuple[float, float] | None = None,
     test_env: gymnasium.Env[Any, Any] | None = None,
     test_episodes: int = 20,
 ) -> LiveCurves:
-    """Train an agent by playing; observations and actions must be discrete (or tuples of discrete parts).
+    """Train an agent by interaction; observations and actions must be discrete (or tuples of discrete parts).
 
-    points: how often to test, by default 100 times. test_env: a second copy for test episodes; without one,
-    returns are NaN. Agents see joint states; those that were never seen are nobody's goal.
+    points: number of tests, by default 100. reward_range: smallest and largest reward, from which agents derive
+    optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
+    for test episodes; without one, returns are NaN. A state is a possible goal once it was entered.
     """
     length = check.whole(steps, 1, "The number of steps")
     check.whole(seed, 0, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     game = _Game(env, as_monitor(monitor), seed)
     given = as_agent(agent)
-    learner = given.resolved(agent_defaults_for("", "", type(given).__name__))
+    learner = given.filled({"alpha": 1.0})
+    if reward_range is not None:
+        learner = learner.filled(learner.defaults(_bounds(env, reward_range, discount)))
     world = game.world(check.discount(discount, 0.99, "The discount"))
-    need, room = learner.memory_bytes(world, length), int(available_bytes() * SHARE)
+    need, room = memory_bytes(learner, world, length), int(available_bytes() * SHARE)
     if need > room:
         raise MonMDPError(
             f"{type(learner).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
@@ -106,43 +111,40 @@ def train_live(
         row = memory.visits.reshape(world.n_states, world.n_actions)[state]
         if row[0] == UNDISCOVERED:
             row[:] = 0
-            learner.discovered(memory)
+            if isinstance(learner, HasDiscovery):
+                learner.discovered(memory)
 
     point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     record = new_record(len(point_steps))
-    observed = exploring_steps = distinct = done = 0
+    tally, done, begins = Tally(0, 0, 0), 0, True
     state = game.reset(seed)
     discover(state)
-    fresh = True
     for point, until in enumerate(point_steps):
         while done < until:
-            if fresh:
+            if begins:
                 kind.begin(memory, state, done)
-            action, exploring = kind.act(memory, state, done, agent_key)
+            action, exploring = kind.act(memory, state, Draws(agent_key, done))
             pair = state * world.n_actions + int(action)
             played = game.step(int(action))
             memory.visits[pair] += 1
-            distinct += memory.visits[pair] == 1
-            observed += not np.isnan(played.proxy_reward)
-            exploring_steps += exploring
             if not played.terminated:
                 discover(played.next_state)
-            kind.update(
-                memory, state, int(action), played.env_pair, played.next_state, played.terminated,
-                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward, done,
+            observed = not np.isnan(played.proxy_reward)
+            transition = Transition(
+                done, state, int(action), played.env_pair, played.next_state, played.terminated,
+                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward,
             )  # fmt: skip
+            tally = count_step(tally, transition, observed, bool(memory.visits[pair] == 1), bool(exploring))
+            kind.update(memory, transition)
             done += 1
             state = played.next_state
-            fresh = played.terminated or played.truncated
-            if fresh:
+            begins = played.terminated or played.truncated
+            if begins:
                 state = game.reset(None)
                 discover(state)
         kind.plan(memory, done)
-        record.returns[point] = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
-        record.observed[point] = observed
-        record.visited[point] = distinct
-        record.beta[point] = kind.beta(memory, done)
-        record.explored[point] = exploring_steps / max(done, 1)
+        value = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
+        record_point(record, point, done, tally, kind.beta(memory, done), value)
     visits = np.where(memory.visits == UNDISCOVERED, 0, memory.visits)
     return LiveCurves(
         agent=given.name,
@@ -152,6 +154,13 @@ def train_live(
         q=memory.q,
         reward_model=getattr(memory, "reward_model", np.zeros(0)),
     )
+
+
+def _bounds(env: gymnasium.Env[Any, Any], reward_range: tuple[float, float], discount: float) -> Bounds:
+    """Bounds on rewards and values from the range of rewards and the registered step limit."""
+    low, high = (check.finite(reward, "A bound of the reward range") for reward in reward_range)
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,7 @@ class _Played:
 
 
 class _Game:
-    """A Gymnasium environment and a monitor, played together."""
+    """A Gymnasium environment joined with a monitor."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor, seed: int) -> None:
         self.env = env
@@ -178,11 +187,11 @@ class _Game:
         self.states, self.actions = tuple(monitor.states), tuple(monitor.actions)
         self.observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
         self.hidden = never_observable_pairs(sizes, monitor)
-        self.keys = {role: stream(seed, role) for role in STREAMS}
+        self.keys = {role: stream(seed, role) for role in Keys._fields}
         self.clock = self.episode = self.env_state = self.monitor_state = 0
 
     def world(self, discount: float) -> World:
-        """Only the sizes of a world: there is no model."""
+        """A world with sizes only, since there is no model."""
         nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
         env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
         return World(
@@ -236,7 +245,7 @@ class _Game:
 
 
 def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> float:
-    """Mean discounted return of greedy test episodes; the first of tied actions is taken."""
+    """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
     total = 0.0
     for episode in range(episodes):
         state, weight, over = game.reset(seed + 1 + episode), 1.0, False
@@ -248,11 +257,11 @@ def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> 
     return total / episodes
 
 
-def _pick(chances: list[float], luck: float) -> int:
-    """The index that `luck` in [0, 1) selects."""
+def _pick(chances: list[float], draw: float) -> int:
+    """The index that a draw in [0, 1) selects."""
     for index, chance in enumerate(chances):
-        luck -= chance
-        if luck < 0:
+        draw -= chance
+        if draw < 0:
             return index
     return len(chances) - 1
 
