@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp.environments.base import Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 if TYPE_CHECKING:
     import gymnasium

@@ -10,7 +10,7 @@ from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
 from monmdp.problem import MonMDP
-from monmdp.tables import Floats
+from monmdp.factors import Floats
 
 #: Action values closer than this are ties, shared evenly.
 TIE = 1e-9

@@ -15,7 +15,7 @@ from monmdp.errors import MonMDPError
 from monmdp.gym.single import STREAMS, observation_of, spaces
 from monmdp.problem import MonMDP
 from monmdp.rng import stream
-from monmdp.tables import Booleans
+from monmdp.factors import Booleans
 
 Arrays = dict[str, np.ndarray]
 

@@ -9,7 +9,7 @@ from typing import Any
 from monmdp import check
 from monmdp.environments.base import Environment
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
-from monmdp.tables import find
+from monmdp.factors import find
 
 
 @MONITORS.add

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from monmdp.problem import MonMDP
 from monmdp.render.text import ARROWS, action_symbol, cell_table
-from monmdp.tables import Floats
+from monmdp.factors import Floats
 
 #: Styles from low to high value.
 SHADES = ("grey50", "steel_blue", "medium_turquoise", "gold3", "bold yellow")
