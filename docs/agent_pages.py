@@ -26,7 +26,7 @@ python docs/agent_pages.py runs/followup
 ```
 
 - *Solved*: percentage of seeds whose final greedy policy is optimal to within 1e-6.
-- *Return*: mean return of the final greedy policy, normalised so that a uniformly random policy has 0 and the optimum 1.
+- *Return*: mean return of the final greedy policy, normalised so that a random policy has 0 and the optimum 1.
 - *Observed*: mean number of rewards that were shown during training.
 
 All values are averages over the eight environments.
