@@ -32,7 +32,8 @@ All policies are evaluated exactly. Created with
 {made}
 A seed is *solved* if the return of its final greedy policy is at most 1e-6 below the optimum. In the stochastic
 problems (Experts, RiverSwim), a policy can be very close to optimal without being counted as solved, so consider both
-tables. The [gallery](gallery.md) shows the same results as figures, and [claims](claims.md) compares them with the paper.
+tables. The [gallery](gallery.md) shows the same results as figures, and [claims](claims.md) compares them with the
+paper.
 """
 CLAIMS = """# Claims of the paper
 
