@@ -123,8 +123,8 @@ def versus(results: Results) -> str:
     text = (
         f"In {no_worse} of {count} problems, DirectedModel solves at least as many seeds as MonitoredMBIE, with "
         f"unknown and with known monitor. Its median seed needs fewer steps in {ahead} of {count} problems with an "
-        f"unknown monitor, and in {known_ahead} with a known monitor. With a known monitor, DirectedModel needs fewer steps in "
-        f"{gain} problems and more in {loss}; in the others there is no difference at this resolution."
+        f"unknown monitor, and in {known_ahead} with a known monitor. With a known monitor, DirectedModel needs fewer "
+        f"steps in {gain} problems and more in {loss}; in the others there is no difference at this resolution."
     )
     return section(text, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], lines)
 
@@ -144,8 +144,8 @@ def known(results: Results) -> str:
     text = (
         "Mean steps over the seeds that both variants solve within 4,000 steps, recorded every ten steps. A known "
         f"monitor saves steps in **{fewer} of {len(lines)} problems** and costs steps in {more}; in the others, the "
-        "95% interval of the difference, paired by seed, contains 0. The main benefit is with Button, because the button "
-        "does not have to be found. Other monitors are learned at no extra cost while the agent tries every "
+        "95% interval of the difference, paired by seed, contains 0. The main benefit is with Button, because the "
+        "button does not have to be found. Other monitors are learned at no extra cost while the agent tries every "
         "environment pair once, which is always necessary: Empty has 180 pairs."
     )
     return section(text, ["problem", "seeds", DIRECTED, f"{DIRECTED}, K", "saved (95% interval)"], lines)
