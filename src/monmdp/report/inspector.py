@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp.agents.base import as_agent
 from monmdp.figures.style import agent_styles
 from monmdp.join import make
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.report.overview import levels
 from monmdp.report.packing import pack
 from monmdp.study.snapshots import Snapshots, take_snapshots
-from monmdp.training.job import as_agent
 from monmdp.training.metrics import METRICS
 
 #: Snapshots per run.
