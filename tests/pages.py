@@ -1,4 +1,4 @@
-"""The Markdown pages of the repository, taken apart."""
+"""Readers of the Markdown pages of the repository: code blocks, prose, links and headings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "benchmarks").glob("*.md")),
 ]
-#: Languages of blocks that hold commands; those of other languages are code, or what a program prints.
+#: Languages of code blocks that contain commands; others contain code or the output of programs.
 COMMAND_BLOCKS = ("", "bash", "sh")
 
 _FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$", re.DOTALL | re.MULTILINE)
@@ -22,7 +22,7 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 class Fence(NamedTuple):
-    """A block of code on a page."""
+    """A code block of a page."""
 
     page: str
     language: str
@@ -30,26 +30,26 @@ class Fence(NamedTuple):
 
 
 def name_of(page: Path) -> str:
-    """A page by its path in the repository, without its ending."""
+    """The path of a page in the repository, without its suffix."""
     return page.relative_to(ROOT).with_suffix("").as_posix()
 
 
 def fences() -> list[Fence]:
-    """All blocks of all pages."""
+    """All code blocks of all pages."""
     return [
-        Fence(name_of(page), found["language"].strip(), found["body"])
+        Fence(name_of(page), match["language"].strip(), match["body"])
         for page in PAGES
-        for found in _FENCE.finditer(page.read_text())
+        for match in _FENCE.finditer(page.read_text())
     ]
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks of code."""
+    """The text of a page without its code blocks."""
     return _FENCE.sub("", page.read_text())
 
 
 def inline_code(page: Path) -> list[str]:
-    """What stands between backticks in the prose of a page."""
+    """The inline code of a page."""
     return _INLINE.findall(prose(page))
 
 
@@ -59,12 +59,12 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as code hosts make them."""
-    found: list[str] = []
+    """The anchors of the headings of a page, as code hosts generate them."""
+    slugs: list[str] = []
     for heading in _HEADING.findall(prose(page)):
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        times = sum(other == slug for other in found)
-        found.append(slug)
-        if times:
-            found.append(f"{slug}-{times}")
-    return set(found)
+        repeats = sum(other == slug for other in slugs)
+        slugs.append(slug)
+        if repeats:
+            slugs.append(f"{slug}-{repeats}")
+    return set(slugs)

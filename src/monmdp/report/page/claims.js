@@ -27,8 +27,9 @@ function makeClaims(host) {
       {},
       element("h3", {}, claim),
       element("dl", {}, definitions([["Expected", expected]])),
-      element("dl", {}, definitions([["Measured", measured]]), details.length > 1 ? allChecks(details) : null),
+      element("dl", {}, definitions([["Measured", measured]])),
       verdictBadge(verdict),
+      details.length > 1 ? allChecks(details) : null,
     ),
   );
   host.append(element("p", { class: "legend" }, counts), element("div", { class: "panel" }, claims));
