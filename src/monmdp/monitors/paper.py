@@ -8,8 +8,8 @@ from typing import Any
 
 from monmdp import check
 from monmdp.environments.base import Environment
-from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
 from monmdp.factors import find
+from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
 
 
 @MONITORS.add
