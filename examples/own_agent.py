@@ -1,35 +1,43 @@
-"""An agent of your own, in the same compiled loop as ours: in every state it takes the action that it has tried least.
+"""An agent of your own, with one option and its own memory, in the same compiled loop as the built-in agents.
 
-Only the choice of an action is new; learning is the library's Q-learning.
+In every state it tries each action `patience` times, and is greedy on Q afterwards. Learning is the library's.
 """
 
 from dataclasses import dataclass
 
 import monmdp
-from monmdp.agents.base import QLearner, no_beta, update_q_learner
+from monmdp.agents.choices import choose, smallest
+from monmdp.agents.q_learning import QLearner, extended_memory
 from monmdp.kernels.compile import inlined
-from monmdp.training.evaluation import choose_best
+
+PatientMemory = extended_memory(__name__, "PatientMemory", patience=int)
 
 
 @inlined
-def act_least_tried(memory, state, step, key):
-    """The action tried least often in this state; draw 2 · step + 1 of the agent's stream decides among ties."""
+def act_patiently(memory, state, draws):
+    """The action tried least until all were tried often enough, then the best one; ties are broken at random."""
     n_actions = memory.q.shape[1]
     counts = memory.visits[state * n_actions : (state + 1) * n_actions]
-    return choose_best(-counts, key, 2 * step + 1), True
+    if smallest(counts) < memory.patience:
+        return choose(-counts, draws), True
+    return choose(memory.q[state], draws), False
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeastTried(QLearner):
-    """Balanced wandering, and nothing else."""
+class Patient(QLearner):
+    """Tries every action of a state equally often before it is greedy.
 
-    act = act_least_tried
-    update = update_q_learner
-    beta = no_beta
+    patience: how often each action is tried.
+    """
+
+    patience: int = 10
+
+    act = act_patiently
 
     def memory(self, world, steps, seed):
-        return self.common(world, steps, seed)
+        return PatientMemory(*self.common(world, steps, seed), self.patience)
 
 
 if __name__ == "__main__":
-    print(monmdp.train(monmdp.make("Loop", "Ask"), LeastTried(), seeds=4))
+    for patience in (1, 10, 100):
+        print(monmdp.train(monmdp.make("Loop", "Ask"), Patient(patience=patience), seeds=10))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class QLearner(Agent):
 
     act = act_epsilon_greedy
     update = update_q_learner
-    device_kernel = "warp"
+    device_kernel: ClassVar[str | None] = "warp"
 
     def defaults(self, bounds: Bounds) -> dict[str, Any]:
         return {"alpha": 1.0, "initial_q": bounds.maximum_value}
@@ -136,8 +136,8 @@ class QLearner(Agent):
         """The memory that all Q-learners share."""
         if self.alpha is None or self.initial_q is None:
             raise MonMDPError(
-                f"{type(self).__name__} needs its options alpha and initial_q; without a table of the problem, as in "
-                "live training, there is nothing to derive them from."
+                f"{type(self).__name__} needs its option initial_q, or in live training a reward_range from which to "
+                "derive it."
             )
         initial = check.finite(self.initial_q, "The initial Q-value")
         return QMemory(

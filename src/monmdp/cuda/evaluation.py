@@ -18,7 +18,7 @@ from monmdp.cuda.packing import BITS
 from monmdp.cuda.schedule import STATE_BYTES
 from monmdp.cuda.views import Schema
 from monmdp.cuda.warps import EVERYONE, WARP
-from monmdp.exact.solve import NEGLIGIBLE
+from monmdp.kernels.returns import NEGLIGIBLE
 
 #: Placeholder in the body below.
 rebuild: Any = None

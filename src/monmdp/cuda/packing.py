@@ -21,7 +21,7 @@ from monmdp.cuda.views import Schema, leaf_values, number_word, schema_of
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job
 from monmdp.training.loop import Cursor, Keys, new_cursor, stream_keys
-from monmdp.training.metrics import Record, Tally, new_record
+from monmdp.training.metrics import METRICS, Record, Tally, new_record
 from monmdp.world import World
 
 #: Sections begin at multiples of ALIGNMENT bytes, arrays of a run at multiples of UNIT bytes.
@@ -286,16 +286,16 @@ def unpack(group: Group, content: np.ndarray) -> list[Finished]:
     arrays = {
         name: field.of_runs(content, runs) for name, field in group.fields.items() if field.offset < group.copied_back
     }
-    recorded = [arrays[f"record.{name}"] for name in Record._fields]
     if group.job.episodes == 0:
         versions = arrays["snapshots.versions"].astype(np.int64)
-        recorded[Record._fields.index("returns")] = np.take_along_axis(arrays["snapshots.values"], versions, 1)
-    visits, q = arrays["memory.visits"], arrays["memory.q"]
-    model = arrays.get("memory.reward_model", np.zeros((runs, 0)))
+        arrays["record.returns"] = np.take_along_axis(arrays["snapshots.values"], versions, 1)
+    arrays.setdefault("memory.reward_model", np.zeros((runs, 0)))
+    recorded = [arrays[f"record.{metric.attribute}"] for metric in METRICS]
+    tables = {name.removeprefix("memory."): arrays[name] for name in TABLES}
     return [
         (
             Record(*(values[i] for values in recorded)),
-            {"visits": visits[i], "q": q[i], "reward_model": model[i], "remarks": []},
+            {**{name: table[i] for name, table in tables.items()}, "remarks": []},
         )
         for i in range(runs)
     ]
