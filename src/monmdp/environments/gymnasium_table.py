@@ -11,7 +11,7 @@ import numpy as np
 from monmdp.environments.base import Step
 from monmdp.environments.rule import Rule
 from monmdp.errors import MonMDPError
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 if TYPE_CHECKING:
     import gymnasium

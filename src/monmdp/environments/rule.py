@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from monmdp.environments.base import Environment, Step
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from monmdp import check
 from monmdp.environments.base import Environment
+from monmdp.factors import find
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
 from monmdp.rng import stream, uniform
-from monmdp.tables import find
 
 
 @MONITORS.add

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
+from monmdp.factors import Layout
 from monmdp.problem import MonMDP
 from monmdp.render.text import Scene
 from monmdp.render.tiles import GOLD, INK, LINE, Brush, Colour, paint_agent, paint_button, paint_tile
-from monmdp.tables import Layout
 
 WIDTH, PANEL, MARGIN = 480, 150, 12
 #: Pictures are drawn larger and scaled down, for smooth edges.

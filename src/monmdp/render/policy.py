@@ -7,9 +7,9 @@ from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from monmdp.factors import Floats
 from monmdp.problem import MonMDP
 from monmdp.render.text import ARROWS, action_symbol, cell_table
-from monmdp.tables import Floats
 
 #: Styles from low to high value.
 SHADES = ("grey50", "steel_blue", "medium_turquoise", "gold3", "bold yellow")
