@@ -52,12 +52,12 @@ def problem_picture() -> None:
 
 #: Agents of the headline; the first is drawn thick.
 HEADLINE = ("DirectedModel", "MonitoredMBIE", "Directed", "Naive", "Intrinsic", "QCounts", "UCB", "Optimism")
-#: Labels keep this distance, in percent of runs.
+#: Distance between labels, in percent of runs.
 APART = 6.0
 
 
 def headline(folder: str) -> None:
-    """Share of all runs that are solved for good by each step, with every agent's name at its line's end."""
+    """Percentage of all runs that are solved permanently by each step, with every agent's name at the end of its line."""
     results = Results(folder)
     grid = np.geomspace(100, 20_000, 200)
     shares = {}
@@ -68,16 +68,16 @@ def headline(folder: str) -> None:
     styles = agent_styles(HEADLINE)
     with styled():
         figure = new_figure(7.0, 2.6)
-        axes = figure.add_axes((0.075, 0.16, 0.74, 0.8))
+        axes = figure.subplots()
         height = np.inf
         for agent in sorted(HEADLINE, key=lambda agent: -shares[agent][-1]):
             style = styles[agent]
-            wide = 2.2 if agent == HEADLINE[0] else style.width
-            axes.plot(grid, shares[agent], color=style.colour, linestyle=style.dashes, linewidth=wide)
+            width = 2.2 if agent == HEADLINE[0] else style.width
+            axes.plot(grid, shares[agent], **(style.line | {"linewidth": width}))
             height = min(shares[agent][-1], height - APART)
             last = shares[agent][-1]
-            told = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
-            axes.text(20_800, height, f"{agent}  {told}%", color=style.colour, va="center", fontsize=8)
+            percent = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
+            axes.text(20_800, height, f"{agent}  {percent}%", color=style.colour, va="center", fontsize=8)
         axes.set(xscale="log", xlim=(100, 20_000), ylim=(0, 102), xlabel="training steps", ylabel="runs solved (%)")
         axes.set_xticks([100, 300, 1_000, 3_000, 10_000, 20_000], ["100", "300", "1,000", "3,000", "10,000", "20,000"])
         axes.minorticks_off()
