@@ -57,7 +57,7 @@ APART = 6.0
 
 
 def headline(folder: str) -> None:
-    """Percentage of all runs that are solved permanently by each step, with every agent's name at the end of its line."""
+    """Percentage of all runs solved permanently by each step, with every agent's name at the end of its line."""
     results = Results(folder)
     grid = np.geomspace(100, 20_000, 200)
     shares = {}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
 
 from monmdp.environments.grid import TILES, Tile
 from monmdp.figures import style
-from monmdp.figures.data import FigureData
-from monmdp.figures.saving import Drawing
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
 from monmdp.render.tiles import Brush, paint_agent, paint_tile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
 #: Largest number of cells across the figure, cells between pictures, cells of a name, inches per cell.
 ACROSS, GAP, NAME, CELL = 24, 1, 1, style.WIDTH / 24.3
@@ -93,21 +90,15 @@ class ShapeDraw:
 
     def rectangle(self, box: list[float], fill: Any = None, outline: Any = None, width: int = 0) -> None:
         """A box from its left, top, right and bottom."""
-        from matplotlib.patches import Rectangle
-
         self._add(Rectangle((box[0], box[1]), box[2] - box[0], box[3] - box[1]), fill, outline)
 
     def ellipse(self, box: list[float], fill: Any = None, outline: Any = None, width: int = 0) -> None:
         """An ellipse inside a box."""
-        from matplotlib.patches import Ellipse
-
         middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
         self._add(Ellipse(middle, box[2] - box[0], box[3] - box[1]), fill, outline)
 
     def polygon(self, points: list[tuple[float, float]], fill: Any) -> None:
         """A filled shape through points."""
-        from matplotlib.patches import Polygon
-
         self._add(Polygon(points), fill, None)
 
     def line(self, points: list[tuple[float, float]], fill: Any, width: int, joint: str = "") -> None:
