@@ -97,9 +97,10 @@ def solved(data: FigureData) -> Drawing:
     each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
     means = np.array([[np.mean(values) if values else np.nan for values in each]])
     blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
-    column = min(max((style.WIDTH - 1.4) / len(agents), 0.45), 0.62)
+    left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
+    column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
     height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
-    figure = style.new_figure(1.4 + max(column * len(agents), 1.0), height)
+    figure = style.new_figure(left + max(column * len(agents), 1.0), height)
     _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
     top, bottom = figure.axes[0], figure.axes[-1]
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
