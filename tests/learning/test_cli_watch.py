@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from by_hand import ring
+from monmdp.render.learning import Insight
 from reference.agents import plain_agent
 from reference.loop import training
 from rich.console import Console
@@ -16,7 +17,6 @@ from rich.console import Console
 import monmdp
 from monmdp.cli import main
 from monmdp.paper import benchmark
-from monmdp.render.learning import Insight
 
 
 @pytest.fixture(autouse=True)

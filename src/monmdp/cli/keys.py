@@ -11,7 +11,7 @@ from types import TracebackType
 
 
 class Keys:
-    """A context in which `pressed` yields the keys typed so far; without a terminal there are none."""
+    """A context in which `pressed` yields single keys; without a terminal there are none."""
 
     def __enter__(self) -> Keys:
         self._settings = None
