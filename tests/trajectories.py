@@ -18,7 +18,7 @@ import gymnasium
 
 import monmdp
 from monmdp.gym.registration import environment_id
-from monmdp.study.cells import TRAJECTORIES
+from monmdp.training.job import TRAJECTORIES
 
 FILE = Path(__file__).with_name("trajectories.json")
 STEPS = 200

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from monmdp.study.store import load
     from monmdp.study.summary import mean_curves
     from monmdp.study.sweep import Sweep
+    from monmdp.study.train import train
     from monmdp.training.curves import Curves
-    from monmdp.training.job import train
     from monmdp.training.live import LiveCurves, train_live
+    from monmdp.training.record import record
 
 __version__ = "0.1.0"
 
@@ -38,8 +39,9 @@ _LAZY = {
     "Sweep": "monmdp.study.sweep",
     "load": "monmdp.study.store",
     "mean_curves": "monmdp.study.summary",
+    "record": "monmdp.training.record",
     "run_sweep": "monmdp.study.runner",
-    "train": "monmdp.training.job",
+    "train": "monmdp.study.train",
     "train_live": "monmdp.training.live",
 }
 
@@ -73,6 +75,7 @@ __all__ = [
     "make",
     "mean_curves",
     "policy_return",
+    "record",
     "run_sweep",
     "solve",
     "train",

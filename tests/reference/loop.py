@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.exact.solve import NEGLIGIBLE
-from monmdp.paper.protocol import agent_defaults, paper_steps
+from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, MonMDP
 from monmdp.rng import normal, stream, uniform
-from monmdp.training.job import as_agent, recording_points
-from monmdp.training.loop import STREAMS, Record, new_record
+from monmdp.training.loop import Keys
+from monmdp.training.metrics import Record, new_record
 from reference.agents import plain_agent
 from reference.base import PlainAgent
 
@@ -32,7 +32,7 @@ class Stepped(NamedTuple):
 
 def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Iterator[Stepped]:
     """Train an agent, one step at a time."""
-    keys = {role: stream(seed, role) for role in STREAMS}
+    keys = {role: stream(seed, role) for role in Keys._fields}
     arrays = problem.dynamics
     episode, elapsed = 1, 0
     state = _start(problem, keys["start"], 0)
@@ -70,11 +70,9 @@ def train_plain(
     problem: MonMDP, agent: Any, seed: int = 0, steps: int | None = None, points: int | None = None
 ) -> tuple[Record, PlainAgent]:
     """One seed of `train`, number for number; slow."""
-    given = as_agent(agent)
-    length = paper_steps(problem) if steps is None else steps
-    point_steps = recording_points(length, points)
-    options: Any = given.resolved(agent_defaults(problem, type(given).__name__))
-    learner = plain_agent(options, problem, length, seed)
+    job = paper_job(problem, agent, steps, points)
+    length, point_steps = job.steps, job.point_steps
+    learner = plain_agent(job.agent, problem, length, seed)
     record = new_record(len(point_steps))
     observed = exploring = done = 0
     run = training(problem, learner, length, seed)

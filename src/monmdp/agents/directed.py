@@ -18,33 +18,24 @@ import numpy as np
 import numpy.typing as npt
 
 from monmdp import check
-from monmdp.agents.base import (
-    AGENTS,
-    QLearner,
-    Schedule,
-    extended_memory,
-    logarithms,
-    read_only,
-    schedule,
-    update_q_learner,
-)
-from monmdp.agents.greedy import wanders
+from monmdp.agents.base import AGENTS
+from monmdp.agents.choices import choose, choose_any, explores
+from monmdp.agents.q_learning import QLearner, extended_memory, update_q_learner
+from monmdp.agents.schedules import Schedule, logarithms, read_only, schedule
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
 from monmdp.problem import Floats, Integers
-from monmdp.training.evaluation import choose_best
 from monmdp.world import World
 
 Singles = npt.NDArray[np.float32]
-#: Goals whose maxima are looked up together if any of them must be; measured, not magic.
+#: Goals whose maxima are recomputed together if any of them must be; 64 was the fastest of 16, 32 and 64.
 STRIP = 64
 SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
-#: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the goal. Goals are
-#: all pairs in which the agent can act; goal [2] is the current one and the least count; logs are those of whole
-#: numbers. scratch [goals] and choices [A] are scratch space.
+#: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the current goal. Goals are
+#: all pairs in which the agent can act; goal [1] is the current one and goal_visits [1] the least number of visits;
+#: logs are logarithms of integers. scratch [goals] and values [A] are scratch space.
 DirectedMemory: Any = extended_memory(
     __name__,
     "DirectedMemory",
@@ -59,55 +50,55 @@ DirectedMemory: Any = extended_memory(
     logs=Floats,
     n_goals=int,
     goal=Integers,
+    goal_visits=Integers,
     scratch=Singles,
-    choices=Floats,
+    values=Floats,
 )
 
 
 @kernel
-def find_goal(visits, n_goals, goal):
+def find_goal(visits, n_goals, goal, goal_visits):
     """The least visited goal, first in order among equals; amortised O(1).
 
-    Counts only grow and the goal was the first of the least, so the search goes on from it; past the end,
-    every pair has been visited more often than it had.
+    Counts only grow and the goal was the first of the least, so the search continues from it; past the end, every
+    pair has been visited more often than goal_visits.
     """
-    least = visits[goal[0]]
-    if least > goal[1]:
+    if visits[goal[0]] > goal_visits[0]:
         for _ in range(2):
-            while goal[0] < n_goals and visits[goal[0]] > goal[1]:
+            while goal[0] < n_goals and visits[goal[0]] > goal_visits[0]:
                 goal[0] += 1
             if goal[0] < n_goals:
                 break
             goal[0] = 0
-            goal[1] += 1
+            goal_visits[0] += 1
     return goal[0]
 
 
 @inlined
 def beta_directed(memory, step):
     """β = log(t + 2) / N(goal), infinite while the goal was never visited."""
-    count = memory.visits[find_goal(memory.visits, memory.n_goals, memory.goal)]
+    count = memory.visits[find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)]
     return memory.logs[step + 2] / count if count > 0 else math.inf
 
 
 @inlined
-def act_directed(memory, state, step, key):
+def act_directed(memory, state, draws):
     """Toward the goal while β > β̄, else greedy on Q."""
     n_actions = memory.q.shape[1]
-    if not beta_directed(memory, step) > memory.beta_bar:
-        return choose_best(memory.q[state], key, 2 * step + 1), False
+    if not beta_directed(memory, draws.step) > memory.beta_bar:
+        return choose(memory.q[state], draws), False
     first = state * n_actions
-    if wanders(memory, step, key):
+    if explores(memory.epsilon, draws):
         if memory.balanced_wandering:
             for action in range(n_actions):
-                memory.choices[action] = -memory.visits[first + action]
-            return choose_best(memory.choices, key, 2 * step + 1), True
-        return int(uniform(key, 2 * step + 1) * n_actions), True
+                memory.values[action] = -memory.visits[first + action]
+            return choose(memory.values, draws), True
+        return choose_any(n_actions, draws), True
     if memory.random_goal_policy:
-        return int(uniform(key, 2 * step + 1) * n_actions), True
+        return choose_any(n_actions, draws), True
     for action in range(n_actions):
-        memory.choices[action] = memory.successor_values[first + action, memory.goal[0]]
-    return choose_best(memory.choices, key, 2 * step + 1), True
+        memory.values[action] = memory.successor_values[first + action, memory.goal[0]]
+    return choose(memory.values, draws), True
 
 
 @kernel
@@ -116,8 +107,8 @@ def learn_successors(
 ):
     """Update Ŝ_g(s,a) of all goals at once, and the maxima over actions; all in single precision.
 
-    One pass over contiguous rows that vectorises. Where the largest value of a goal went down, its maximum is
-    marked and looked up again.
+    One pass over contiguous rows that vectorises. Where the largest value of a goal decreased, its maximum is marked
+    and computed again.
     """
     pair = state * n_actions + action
     row, here = values[pair], best[state]
@@ -126,11 +117,11 @@ def learn_successors(
         scratch[:] = np.float32(0.0)
         ahead = scratch
     elif next_state == state:
-        scratch[:] = here  # the loop below writes to `here`, and vectorises only over rows that do not overlap
+        scratch[:] = here  # the loop below writes `here`, and vectorises only over rows that do not overlap
         ahead = scratch
     own = row[pair]
     own_target = np.float32(1.0) + discount * ahead[pair] if occupancy else np.float32(1.0)
-    here[pair] = np.float32(np.inf)  # the goal that is reached is done apart, and must not look as if it fell
+    here[pair] = np.float32(np.inf)  # the reached goal is updated separately, and must not count as fallen
     lost = np.int32(0)
     for g in range(len(row)):
         old = row[g]
@@ -166,13 +157,14 @@ def look_up(values, first, n_actions, here, start, stop):
 
 
 @inlined
-def update_directed(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+def update_directed(memory, transition):
     """Q-learning, and the successor values of all goals."""
-    update_q_learner(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step)
+    update_q_learner(memory, transition)
     if not memory.random_goal_policy:
         learn_successors(
-            memory.successor_values, memory.successor_best, memory.q.shape[1], state, action, next_state, terminated,
-            memory.successor_alpha[step], memory.successor_discount, memory.occupancy, memory.scratch,
+            memory.successor_values, memory.successor_best, memory.q.shape[1], transition.state, transition.action,
+            transition.next_state, transition.terminated, memory.successor_alpha[transition.step],
+            memory.successor_discount, memory.occupancy, memory.scratch,
         )  # fmt: skip
 
 
@@ -181,13 +173,15 @@ def update_directed(memory, state, action, env_pair, next_state, terminated, pro
 class Directed(QLearner):
     """Goes to the least visited pair, guided by successor functions that never need a reward.
 
+    initial_q: initial value of Q, pessimistic.
     beta_bar: explore while β is above it.
-    successor_target: "first visit" (what the paper's figures were made with) or "occupancy" (its Eq. 8).
-    successor_alpha, successor_discount: learning rate and discount of Ŝ; None takes those of Q.
+    successor_target: "first visit" (used for the paper's figures) or "occupancy" (the paper's Eq. 8).
+    successor_alpha, successor_discount: learning rate and discount of Ŝ; by default those of Q.
     balanced_wandering: instead of a random action, take the one least tried in the state.
     random_goal_policy: go to the goal by a random walk instead of by Ŝ.
     """
 
+    initial_q: float | None = -10.0
     beta_bar: float = 0.01
     successor_target: Literal["first visit", "occupancy"] = "first visit"
     successor_alpha: Schedule | None = None
@@ -205,6 +199,7 @@ class Directed(QLearner):
     act = act_directed
     update = update_directed
     beta = beta_directed
+    device_kernel = "block"
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)
@@ -225,22 +220,26 @@ class Directed(QLearner):
             beta_bar=float(self.beta_bar),
             logs=logarithms(steps + 2),
             n_goals=goals,
-            goal=np.zeros(2, np.int64),
+            goal=np.zeros(1, np.int64),
+            goal_visits=np.zeros(1, np.int64),
             scratch=np.zeros(pairs, np.float32),
-            choices=np.zeros(m),
+            values=np.zeros(m),
         )
 
     def discovered(self, memory: Any) -> None:
-        memory.goal[:] = 0  # search for the least visited pair from the beginning
+        """Search for the least visited pair from the beginning."""
+        memory.goal[0] = memory.goal_visits[0] = 0
 
-    def aim(self, memory: Any) -> tuple[int, Floats]:
-        goal = int(find_goal(memory.visits, memory.n_goals, memory.goal))
+    def goal(self, memory: Any) -> tuple[int, Floats]:
+        """The least visited pair and the successor values toward it."""
+        goal = int(find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits))
         values = np.full(memory.q.size, np.nan)
         if not self.random_goal_policy:
             values[: memory.n_goals] = memory.successor_values[:, goal]
         return goal, values.reshape(memory.q.shape)
 
-    def memory_bytes(self, world: World, steps: int = 0) -> int:
+    def memory_bytes(self, world: World, steps: int) -> int:
+        """The quadratic table of successor values and its maxima, beside the usual tables."""
         pairs = world.n_acting_states * world.n_actions
         table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)
-        return super().memory_bytes(world, steps) + table
+        return 16 * world.n_states * world.n_actions + 16 * steps + table

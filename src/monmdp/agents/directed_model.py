@@ -20,6 +20,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.choices import choose
 from monmdp.agents.factored_model import (
     FactoredModel,
     best_chance_shown,
@@ -35,9 +36,9 @@ from monmdp.agents.factored_model import (
 from monmdp.agents.goals import BEYOND, Way, begin_search, go_on, new_way, note_start, settle, sweep_way, weigh
 from monmdp.agents.model_planning import Plan, new_plan, plan_values
 from monmdp.errors import MonMDPError
+from monmdp.exact.bounds import Bounds
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Booleans, Floats, Integers
-from monmdp.training.evaluation import choose_best
 from monmdp.world import World
 
 #: Pairs that serve this well are taken where the agent stands, without a plan.
@@ -218,14 +219,15 @@ def find_way(memory, purpose, origin, step):
 
 
 @kernel
-def follow(memory, purpose, state, step, key):
+def follow(memory, purpose, state, draws):
     """An action on the way to the goals of a purpose, or -1 if there are none."""
     way, model, explorer, counts = memory.way, memory.model, memory.explorer, memory.explorer.counts
+    step = draws.step
     explorer.here[0] = state
     choices = explorer.choices[0]
     if serve(memory, purpose, explorer.here, step, explorer.choices) >= SERVES_WELL:
         counts[LEFT] = 0
-        return choose_best(choices, key, 2 * step + 1)
+        return choose(choices, draws)
     if step < explorer.nothing[purpose, 0] and explorer.nothing[purpose, 1] == model.changes[0]:
         return -1
     current = counts[PURPOSE] == purpose and counts[CHANGES] == model.changes[0] and way.stamp[state] == way.told[1]
@@ -238,14 +240,14 @@ def follow(memory, purpose, state, step, key):
             explorer.nothing[purpose, 0], explorer.nothing[purpose, 1] = step + step // 16 + 16, model.changes[0]
             return -1
     i = weigh(way, state, choices)
-    action = choose_best(choices, key, 2 * step + 1)
+    action = choose(choices, draws)
     arrived = way.serves[i, action] >= SERVES_WELL or (purpose == 3 and way.serves[i, action] > 0.0)
     counts[LEFT] = 0 if arrived else counts[LEFT] - 1
     return action
 
 
 @kernel
-def act_directed_model(memory, state, step, key):
+def act_directed_model(memory, state, draws):
     """Toward the nearest goal of the first purpose that has any; greedy on Q where none has."""
     counts = memory.explorer.counts
     discover(memory, state)
@@ -254,15 +256,15 @@ def act_directed_model(memory, state, step, key):
         if purpose == 1:
             due = counts[UNTRIED] > 0 or counts[UNSEEN] > 0
         elif purpose == 2:
-            due = counts[LEVEL] == 0 or math.log(step + 2.0) > memory.beta_bar * counts[LEVEL]
+            due = counts[LEVEL] == 0 or math.log(draws.step + 2.0) > memory.beta_bar * counts[LEVEL]
         if due:
-            action = follow(memory, purpose, state, step, key)
+            action = follow(memory, purpose, state, draws)
             if action >= 0:
                 return action, True
     if memory.explorer.stale[1]:
         plan_values(memory, memory.plan.q, memory.plan.values)
         memory.explorer.stale[1] = 0
-    return choose_best(memory.plan.q[state], key, 2 * step + 1), False
+    return choose(memory.plan.q[state], draws), False
 
 
 @inlined
@@ -334,8 +336,11 @@ def miss_reward(memory, env_pair, chance, log_time):
 
 
 @kernel
-def update_directed_model(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+def update_directed_model(memory, transition):
     """Count everything, and see whether a reward must be given up."""
+    step, state, action, env_pair = transition.step, transition.state, transition.action, transition.env_pair
+    next_state, terminated = transition.next_state, transition.terminated
+    proxy_reward, monitor_reward = transition.proxy_reward, transition.monitor_reward
     model, explorer = memory.model, memory.explorer
     row, shown = row_of(model, state, action), not math.isnan(proxy_reward)
     count_visit(memory, state * model.n_actions + action)
@@ -382,7 +387,7 @@ class DirectedModel(Agent):
     accuracy: see noisy rewards again until the 95% interval of their mean is this narrow, as a part of the range of
     all rewards; 1 switches it off.
     observe: look for rewards that were never seen; False leaves it to chance.
-    minimum_reward: stands in for a reward never seen; None takes the paper's, as for MonitoredMBIE.
+    minimum_reward: stands in for a reward never seen; by default as for MonitoredMBIE.
     pessimism: False takes 0 for a reward never seen instead.
     pool_environment: count the environment's moves over all monitor states and actions together.
     pool_monitor: count the monitor's moves over all environment pairs together, as far as they look alike.
@@ -414,6 +419,9 @@ class DirectedModel(Agent):
     beta = beta_directed_model
     begin = begin_directed_model
     plan = plan_directed_model
+
+    def defaults(self, bounds: Bounds) -> dict[str, Any]:
+        return {"minimum_reward": bounds.minimum_reward}
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         n, m = world.n_states, world.n_actions
@@ -472,7 +480,7 @@ class DirectedModel(Agent):
         contexts = world.n_monitor_states * world.n_monitor_actions
         return moves * world.n_monitor_states * (contexts if self.pool_environment else 1)
 
-    def memory_bytes(self, world: World, steps: int = 0) -> int:
+    def memory_bytes(self, world: World, steps: int) -> int:
         """Tables over pairs, all successors twice, and the rows of a known monitor."""
         pairs = world.n_states * world.n_actions
         known = 48 * len(world.probability) if self.known_monitor else 0

@@ -1,6 +1,6 @@
-"""Intrinsic: seldom visited pairs pay a bonus.
+"""Intrinsic: a bonus for rarely visited pairs.
 
-target = R̂ + rM + 0.01 / √N(s,a) + γ max Q(s′,·)
+target = R̂ + rM + bonus / √N(s,a) + γ max Q(s′,·)
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -10,25 +10,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from monmdp.agents.base import AGENTS, QLearner, extended_memory, learn_q, learn_reward
-from monmdp.agents.greedy import act_epsilon_greedy
+from monmdp.agents.base import AGENTS
+from monmdp.agents.q_learning import QLearner, extended_memory, learn_q, learn_reward
 from monmdp.kernels.compile import inlined
 from monmdp.world import World
 
 #: QMemory with the size of the bonus.
-IntrinsicMemory: Any = extended_memory(
-    __name__,
-    "IntrinsicMemory",
-    bonus=float,
-)
+IntrinsicMemory: Any = extended_memory(__name__, "IntrinsicMemory", bonus=float)
 
 
 @inlined
-def update_with_bonus(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+def update_with_bonus(memory, transition):
     """Q-learning on the reward plus bonus / √N(s,a)."""
-    count = memory.visits[state * memory.q.shape[1] + action]
-    reward = learn_reward(memory, env_pair, proxy_reward) + monitor_reward + memory.bonus / math.sqrt(count)
-    learn_q(memory, state, action, next_state, terminated, reward, step)
+    count = memory.visits[transition.state * memory.q.shape[1] + transition.action]
+    reward = learn_reward(memory, transition.env_pair, transition.proxy_reward) + transition.monitor_reward
+    learn_q(memory, transition, reward + memory.bonus / math.sqrt(count))
 
 
 @AGENTS.add
@@ -41,8 +37,8 @@ class Intrinsic(QLearner):
 
     bonus: float = 0.01
 
-    act = act_epsilon_greedy
     update = update_with_bonus
+    device_kernel = "warp"
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return IntrinsicMemory(*self.common(world, steps, seed), float(self.bonus))

@@ -24,13 +24,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, largest_value, learn_reward, smallest
+from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.choices import choose, smallest
 from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
+from monmdp.agents.q_learning import largest_value, learn_reward
 from monmdp.agents.transitions import Transitions, new_transitions, note_transition
 from monmdp.errors import MonMDPError
+from monmdp.exact.bounds import Bounds
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Booleans, Floats, Integers
-from monmdp.training.evaluation import choose_best
 from monmdp.world import World
 
 TERMINATIONS = ("sticky", "probability")
@@ -117,16 +119,22 @@ def running_mean(means, counts, index, value):
 
 
 @inlined
-def act_mbie(memory, state, step, key):
+def act_mbie(memory, state, draws):
     """Greedy on the table of the episode's mode."""
     observing = memory.episodes[2] == 1
     table = memory.observe_q if observing else memory.q
-    return choose_best(table[state], key, 2 * step + 1), observing
+    return choose(table[state], draws), observing
 
 
 @inlined
-def update_mbie(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
+def update_mbie(memory, transition):
     """Count what happened; planning waits for the next episode."""
+    state, action, env_pair, next_state = (
+        transition.state, transition.action, transition.env_pair, transition.next_state,
+    )  # fmt: skip
+    terminated, proxy_reward, monitor_reward = (
+        transition.terminated, transition.proxy_reward, transition.monitor_reward,
+    )  # fmt: skip
     pair = state * memory.q.shape[1] + action
     env_state = memory.env_state[state]
     if not math.isnan(proxy_reward):
@@ -277,9 +285,10 @@ class MonitoredMBIE(Agent):
     observe_base: base of the logarithm that says how many episodes observe.
     observe_times: a reward is worth observing until it was seen so often; 1 is published.
     observe_while_unseen: no episode observes once every environment pair's reward was seen.
-    q_max: value of pairs never tried; None takes the paper's, 30 in RiverSwim and 1 elsewhere.
-    minimum_reward: stands in for a reward never observed; None takes the paper's, -10 in Hazard and Bottleneck,
-    -0.1 in OneWay and 0 elsewhere.
+    q_max: value of pairs never tried; by default the paper's on its problems, else the largest return that the
+    problem's visible rewards allow.
+    minimum_reward: stands in for a reward never observed; by default the paper's on its problems, else the smallest
+    reward that can be observed.
     termination: "sticky" takes an environment pair that once ended an episode to end every time, as published;
     "probability" counts.
     known_monitor: the monitor is given, and only the environment is estimated.
@@ -310,6 +319,9 @@ class MonitoredMBIE(Agent):
     act = act_mbie
     update = update_mbie
     begin = begin_mbie
+
+    def defaults(self, bounds: Bounds) -> dict[str, Any]:
+        return {"q_max": bounds.maximum_value, "minimum_reward": bounds.minimum_reward}
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         if self.q_max is None or self.minimum_reward is None:
@@ -360,7 +372,7 @@ class MonitoredMBIE(Agent):
             discount=world.discount,
         )
 
-    def memory_bytes(self, world: World, steps: int = 0) -> int:
+    def memory_bytes(self, world: World, steps: int) -> int:
         """Eight tables over pairs, and six numbers a known transition."""
         pairs = world.n_states * world.n_actions
         rows = 5 * len(world.probability) if self.known_monitor else min(steps, pairs * world.n_states)

@@ -14,68 +14,66 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, QLearner, Schedule, extended_memory, schedule, smallest, update_q_learner
-from monmdp.agents.greedy import wanders
+from monmdp.agents.base import AGENTS
+from monmdp.agents.choices import choose, choose_any, explores, smallest
+from monmdp.agents.q_learning import QLearner, extended_memory, update_q_learner
+from monmdp.agents.schedules import Schedule, schedule
 from monmdp.agents.ucb import confidence_bounds
 from monmdp.kernels.compile import inlined
-from monmdp.kernels.random import uniform
 from monmdp.problem import Floats
-from monmdp.training.evaluation import choose_best
 from monmdp.world import World
 
-#: QMemory with count values C [S, A], their schedule and discount, and space for bounds [A].
+#: QMemory with count values C [S, A], their learning rate and discount, and scratch space for bounds [A].
 QCountsMemory: Any = extended_memory(
-    __name__,
-    "QCountsMemory",
-    count_values=Floats,
-    count_alpha=Floats,
-    count_discount=float,
-    bounds=Floats,
+    __name__, "QCountsMemory", count_values=Floats, count_alpha=Floats, count_discount=float, bounds=Floats
 )
 
 
 @inlined
-def act_qcounts(memory, state, step, key):
-    """A random action with probability ε, else the largest upper confidence bound on count values."""
-    if wanders(memory, step, key):
-        return int(uniform(key, 2 * step + 1) * memory.q.shape[1]), True
+def act_qcounts(memory, state, draws):
+    """A random action with probability ε, else the one with the largest bound on count values."""
+    if explores(memory.epsilon, draws):
+        return choose_any(memory.q.shape[1], draws), True
     scale, total = 1.0 - memory.count_discount, 0.0
     for action in range(memory.q.shape[1]):
         total += scale * memory.count_values[state, action]
     log_total = math.log(total) if total > 0.0 else -np.inf
     confidence_bounds(memory.q[state], memory.count_values[state], scale, log_total, memory.bounds)
-    return choose_best(memory.bounds, key, 2 * step + 1), False
+    return choose(memory.bounds, draws), False
 
 
 @inlined
-def update_qcounts(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step):
-    """Q-learning, and the same for count values with the smallest ones ahead."""
-    update_q_learner(memory, state, action, env_pair, next_state, terminated, proxy_reward, monitor_reward, step)
+def update_qcounts(memory, transition):
+    """Q-learning, and the same for count values with the minimum ahead."""
+    update_q_learner(memory, transition)
+    state, action = transition.state, transition.action
     count = memory.visits[state * memory.q.shape[1] + action]
-    if terminated:
+    if transition.terminated:
         target = count / (1.0 - memory.count_discount)
     else:
-        target = count + memory.count_discount * smallest(memory.count_values[next_state])
-    memory.count_values[state, action] += memory.count_alpha[step] * (target - memory.count_values[state, action])
+        target = count + memory.count_discount * smallest(memory.count_values[transition.next_state])
+    error = target - memory.count_values[state, action]
+    memory.count_values[state, action] += memory.count_alpha[transition.step] * error
 
 
 @AGENTS.add
 @dataclass(frozen=True, kw_only=True)
 class QCounts(QLearner):
-    """Upper confidence bounds on count values, so that novelty far away attracts too.
+    """Upper confidence bounds on count values, so that distant novelty attracts too.
 
-    count_alpha, count_discount: learning rate and discount of the count values; None takes those of Q.
+    count_alpha, count_discount: learning rate and discount of the count values; by default those of Q.
     """
 
     count_alpha: Schedule | None = None
     count_discount: float | None = None
 
+    act = act_qcounts
+    update = update_qcounts
+    device_kernel = "warp"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         check.discount(self.count_discount, 0.0, "The count discount")
-
-    act = act_qcounts
-    update = update_qcounts
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)

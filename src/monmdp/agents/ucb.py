@@ -1,6 +1,6 @@
-"""UCB: the less an action was tried, the larger its confidence bonus.
+"""UCB: upper confidence bounds; actions tried less often get a larger bonus.
 
-a = argmax_a Q(s,a) + √(2 log Σ_b N(s,b) / N(s,a)), with probability ε at random
+a = argmax_a Q(s,a) + √(2 log Σ_b N(s,b) / N(s,a)); a random action with probability ε
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -12,21 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import AGENTS, QLearner, extended_memory, logarithms, update_q_learner
-from monmdp.agents.greedy import wanders
+from monmdp.agents.base import AGENTS
+from monmdp.agents.choices import choose, choose_any, explores
+from monmdp.agents.q_learning import QLearner, extended_memory
+from monmdp.agents.schedules import logarithms
 from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
 from monmdp.problem import Floats
-from monmdp.training.evaluation import choose_best
 from monmdp.world import World
 
-#: QMemory with log n for all counts n that can occur, and space for the bounds of a state's actions, [A].
-UCBMemory: Any = extended_memory(
-    __name__,
-    "UCBMemory",
-    logs=Floats,
-    bounds=Floats,
-)
+#: QMemory with log n for every possible count n, and scratch space for bounds [A].
+UCBMemory: Any = extended_memory(__name__, "UCBMemory", logs=Floats, bounds=Floats)
 
 
 @kernel
@@ -39,17 +34,17 @@ def confidence_bounds(values, counts, scale, log_total, bounds):
 
 
 @inlined
-def act_ucb(memory, state, step, key):
-    """A random action with probability ε, else the largest upper confidence bound."""
+def act_ucb(memory, state, draws):
+    """A random action with probability ε, else the one with the largest upper confidence bound."""
     n_actions = memory.q.shape[1]
-    if wanders(memory, step, key):
-        return int(uniform(key, 2 * step + 1) * n_actions), True
+    if explores(memory.epsilon, draws):
+        return choose_any(n_actions, draws), True
     counts = memory.visits[state * n_actions : (state + 1) * n_actions]
     total = 0
     for action in range(n_actions):
         total += counts[action]
     confidence_bounds(memory.q[state], counts, 1.0, memory.logs[total], memory.bounds)
-    return choose_best(memory.bounds, key, 2 * step + 1), False
+    return choose(memory.bounds, draws), False
 
 
 @AGENTS.add
@@ -58,7 +53,7 @@ class UCB(QLearner):
     """Upper confidence bounds on visit counts."""
 
     act = act_ucb
-    update = update_q_learner
+    device_kernel = "warp"
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         return UCBMemory(*self.common(world, steps, seed), logarithms(steps + 2), np.zeros(world.n_actions))

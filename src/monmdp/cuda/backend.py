@@ -27,7 +27,7 @@ from monmdp.cuda.schedule import NEAR_STEP, Work, waves
 from monmdp.cuda.snapshots import Evaluated
 from monmdp.cuda.views import schema_of
 from monmdp.errors import MonMDPError
-from monmdp.training.loop import Record
+from monmdp.training.metrics import Record
 
 if TYPE_CHECKING:
     from monmdp.training.job import Job

@@ -8,7 +8,8 @@ import numpy as np
 
 from monmdp.cuda.snapshots import Snapshots, new_snapshots
 from monmdp.problem import Integers
-from monmdp.training.loop import Record, new_cursor, new_record, stream_keys
+from monmdp.training.loop import new_cursor, stream_keys
+from monmdp.training.metrics import Record, new_record
 from monmdp.world import World
 
 if TYPE_CHECKING:

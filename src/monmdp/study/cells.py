@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
-
-import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import Agent
@@ -17,12 +12,9 @@ from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
 from monmdp.join import make
 from monmdp.monitors import Monitor
-from monmdp.paper.protocol import variant_steps
+from monmdp.paper.protocol import paper_job, variant_steps
 from monmdp.problem import MonMDP
-from monmdp.training.job import Job
-
-#: Goes up when the same settings give other numbers than before; part of every identity.
-TRAJECTORIES = 1
+from monmdp.training.job import Job, identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,31 +47,17 @@ class Cell:
         if self.steps is not None and budget != 1.0:
             raise MonMDPError("Say how many steps to train or which part of the protocol's budget, not both.")
         steps = max(1, round(variant_steps(self.problem) * budget)) if self.steps is None else self.steps
-        return Job(self.problem, self.agent, steps, self.points, self.evaluation)
+        return paper_job(self.problem, self.agent, steps, self.points, self.evaluation)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Every setting that the numbers depend on, as plain values."""
-        agent = self.job.agent
-        options = {field.name: _plain(getattr(agent, field.name)) for field in dataclasses.fields(agent)}
-        return {
-            "trajectories": TRAJECTORIES,
-            "environment": self.problem.environment.name,
-            "monitor": self.problem.monitor.name,
-            "agent": self.job.agent_name,
-            "agent_class": type(agent).__name__,
-            "agent_options": options,
-            "steps": self.job.steps,
-            "points": len(self.job.point_steps) - 1,
-            "evaluation": self.evaluation,
-            "discount": _plain(self.discount),
-            "problem": self.problem.digest,
-        }
+        return self.job.run_settings
 
     @cached_property
     def identity(self) -> str:
         """A hash of all settings: two cells that differ in anything share nothing."""
-        return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:16]
+        return identity(self.settings)
 
     def __str__(self) -> str:
         return f"{self.settings['agent']} in {self.problem.name}"
@@ -88,12 +66,3 @@ class Cell:
 @lru_cache(maxsize=256)
 def _named(environment: str, monitor: str, discount: float) -> MonMDP:
     return make(environment, monitor, discount=discount)
-
-
-def _plain(value: Any) -> Any:
-    """An option as JSON takes it."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return value

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.study.cells import Cell
 from monmdp.study.sweep import Sweep
@@ -40,8 +41,10 @@ class Batch:
     def seconds(self) -> float:
         """About how long it takes on one core."""
         job = self.cell.job
-        touched = job.agent.memory_bytes(job.world) / (job.world.n_states * job.world.n_actions)
-        planning, planning_point = job.agent.planning_seconds(job.world)
+        touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
+        planning = planning_point = 0.0
+        if isinstance(job.agent, HasTimeEstimate):
+            planning, planning_point = job.agent.planning_seconds(job.world)
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
@@ -49,7 +52,7 @@ class Batch:
     def memory(self) -> int:
         """About how many bytes a running seed and the results of the batch take."""
         job = self.cell.job
-        return job.agent.memory_bytes(job.world, job.steps) + 48 * len(self.seeds) * len(job.point_steps)
+        return memory_bytes(job.agent, job.world, job.steps) + 48 * len(self.seeds) * len(job.point_steps)
 
 
 def batch_name(identity: str, seeds: tuple[int, ...]) -> str:

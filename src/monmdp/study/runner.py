@@ -24,7 +24,7 @@ from monmdp.study.store import DamagedFileError, Store, is_disk_full, is_results
 from monmdp.study.sweep import Sweep
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished
-from monmdp.training.loop import new_record
+from monmdp.training.metrics import new_record
 
 #: Told now and then: the report so far, and the steps done.
 Watcher = Callable[["Report", int], None]
@@ -80,12 +80,11 @@ def run_batch(batch: Batch, control: Control) -> Outcome:
     finished: list[Finished] = []
     seeds: list[int] = []
     failures: list[str] = []
-    job.stop = control.stop
     for seed, counter in zip(batch.seeds, progress, strict=True):
         if control.stop[0]:
             break
         try:
-            result = job.run(seed, new_record(len(job.point_steps)), counter)
+            result = job.run(seed, new_record(len(job.point_steps)), counter, control.stop)
         except Exception as error:  # whatever it is, it is reported and the sweep goes on
             failures.append(f"{batch.cell}, seed {seed}: {type(error).__name__}: {error}")
             continue
@@ -94,7 +93,7 @@ def run_batch(batch: Batch, control: Control) -> Outcome:
             seeds.append(seed)
     if not seeds:
         return Outcome(batch, None, failures)
-    curves = job.collect(seeds, finished, time.perf_counter() - started)
+    curves = job.collect(job.run_settings, seeds, finished, time.perf_counter() - started)
     return Outcome(Batch(batch.cell, tuple(seeds)), curves, failures)
 
 
@@ -208,7 +207,9 @@ def _run_on_gpu(store: Store, report: Report, left: list[Batch], watcher: Watche
         before += part.job.steps * len(part.seeds)
         if len(here) == len(batch.seeds):
             finished = [here[seed] for seed in batch.seeds]
-            curves = batch.cell.job.collect(list(batch.seeds), finished, time.perf_counter() - started)
+            curves = batch.cell.job.collect(
+                batch.cell.settings, list(batch.seeds), finished, time.perf_counter() - started
+            )
             keep(store, report, Outcome(batch, curves, []))
             del found[part.number]
             if watcher is not None:

@@ -8,10 +8,9 @@ import numpy as np
 
 from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
+from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, Integers, MonMDP
-from monmdp.training.evaluation import exact_return, new_evaluator
-from monmdp.training.job import Job, on_all_states
-from monmdp.training.loop import advance_of, new_cursor, stream_keys
+from monmdp.training.run import Run
 
 
 class Snapshots(NamedTuple):
@@ -44,46 +43,31 @@ def take_snapshots(
     problem: MonMDP, agent: Agent | str = "Directed", seed: int = 0, steps: int | None = None, count: int = 120
 ) -> Snapshots:
     """Train one seed as `train` does, and look inside at `count` evenly spaced moments and at the end."""
-    job = Job(problem, agent, steps, min(count, steps) if steps is not None else count)
-    job.workers(1)  # complains if the run does not fit into memory
-    kind: Any = type(job.agent)
-    memory, keys = job.agent.memory(job.world, job.steps, seed), stream_keys(seed)
-    if not hasattr(memory, "reward_model"):
-        raise MonMDPError(f"{job.agent_name} has no reward model to look at.")
-    cursor, evaluator = new_cursor(job.world, keys), new_evaluator(job.world)
-    acting = np.flatnonzero(problem.reachable)
-    progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    job = paper_job(problem, agent, steps, min(count, steps) if steps is not None else count)
+    run = Run(job, seed)
+    if not hasattr(run.memory, "reward_model"):
+        raise MonMDPError(f"{job.agent_name} has no reward model to inspect.")
     taken: dict[str, list[Any]] = {name: [] for name in Snapshots._fields[5:]}
     for until in job.point_steps:
-        advance_of(kind)(job.world, memory, keys, cursor, until, progress, stop)
-        kind.plan(memory, cursor[1])
-        goal, values = job.agent.aim(memory)
-        looks = {
-            "states": acting[cursor[0]],
-            "visits": memory.visits.copy(),
-            "q": memory.q.copy(),
-            "reward_model": memory.reward_model.copy(),
-            "reward_counts": memory.reward_counts.copy(),
-            "goals": -1
-            if goal < 0
-            else int(acting[goal // problem.n_actions]) * problem.n_actions + goal % problem.n_actions,
-            "goal_values": values,
-            "beta": kind.beta(memory, cursor[1]),
-            "returns": exact_return(job.world, memory.q, evaluator),
-            "observed": cursor[4],
-            "explored": cursor[6] / max(cursor[1], 1),
+        run.advance(int(until))
+        metrics = run.metrics()
+        values = {
+            "states": run.state,
+            "visits": run.visits,
+            "q": run.q,
+            "reward_model": run.memory.reward_model.copy(),
+            "reward_counts": run.memory.reward_counts.copy(),
+            "goals": run.goal,
+            "goal_values": run.goal_values,
+            **{name: metrics[name] for name in ("beta", "returns", "observed", "explored")},
         }
-        for name, look in looks.items():
-            taken[name].append(look)
-    expanded = {"visits": 0, "q": np.nan, "goal_values": np.nan}
+        for name, value in values.items():
+            taken[name].append(value)
     return Snapshots(
         problem=problem,
         agent=job.agent_name,
         seed=seed,
         optimal_return=job.optimal_return,
         steps=job.point_steps,
-        **{
-            name: on_all_states(problem, looks, expanded[name]) if name in expanded else np.array(looks)
-            for name, looks in taken.items()
-        },
+        **{name: np.array(values) for name, values in taken.items()},
     )

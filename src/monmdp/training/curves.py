@@ -1,38 +1,36 @@
-"""What training returns: curves over recording points, and the final tables."""
+"""The result of training: curves over recording points, and the final tables."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from monmdp.problem import Floats, Integers, MonMDP
 
-#: A run is solved when its greedy return is no more than this below the optimum.
+#: A run is solved when its greedy return is no more than this below the target.
 SOLVED_WITHIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Arrays [seed, point], recorded before the training steps `steps` [point] and once at the end.
+    """Runs of one agent in one problem, recorded before the training steps `steps` [point] and once at the end.
 
-    returns: exact (or sampled) return of the greedy policy; observed: rewards seen so far; visited: distinct
-    pairs visited so far; beta: the explore-exploit ratio; explored: fraction of steps spent exploring so far.
-    Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; states that cannot
-    be reached have count 0 and value NaN. target_return is what can be learned to earn: the optimal return or, where
-    some rewards can never be seen, what the cautious policy of the minimax return earns.
-    remarks [seed]: sentences of agents that have something to say, such as which reward was given up and why.
+    Every metric of `monmdp.training.metrics.METRICS` is an attribute, an array [seed, point]: returns, observed,
+    visited, beta, explored. Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs];
+    states that cannot be reached have count 0 and value NaN. target_return is the return that can be learned: the
+    optimal one or, if some rewards can never be observed, that of the minimax policy.
+    remarks [seed]: reports of the agent, such as which reward was given up and why.
+    settings: everything the numbers depend on.
     """
 
     problem: MonMDP
     agent: str
     seeds: list[int]
     steps: Integers
-    returns: Floats
-    observed: Integers
-    visited: Integers
-    beta: Floats
-    explored: Floats
+    recorded: Mapping[str, np.ndarray]
     visit_counts: Integers
     q: Floats
     reward_model: Floats
@@ -41,6 +39,15 @@ class Curves:
     evaluation: str
     seconds: float
     remarks: list[list[str]] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("__") or name == "recorded" or name not in self.recorded:
+            raise AttributeError(f"Curves have no attribute {name!r}.")
+        return self.recorded[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.recorded})
 
     @property
     def final_returns(self) -> Floats:
@@ -50,7 +57,7 @@ class Curves:
 
     @property
     def solved(self) -> np.ndarray:
-        """Which seeds ended earning the target return, [seed]."""
+        """Whether each seed ended with the target return, [seed]."""
         return self.final_returns >= self.target_return - SOLVED_WITHIN
 
     @property
@@ -79,13 +86,13 @@ class Curves:
         }
 
     def __repr__(self) -> str:
-        found = self.summary()
-        width = "" if found["final_return_ci"] is None else f" ± {found['final_return_ci']:.4f}"
+        summary = self.summary()
         outcome = "not evaluated"
-        if found["final_return"] is not None:
-            outcome = f"final return {found['final_return']:.4f}{width} of {self.target_return:.4f}, "
-            outcome += f"solved {found['solved']:.0%}"
+        if summary["final_return"] is not None:
+            width = "" if summary["final_return_ci"] is None else f" ± {summary['final_return_ci']:.4f}"
+            outcome = f"final return {summary['final_return']:.4f}{width} of {self.target_return:.4f}, "
+            outcome += f"solved {summary['solved']:.0%}"
         return (
-            f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {found['steps']} steps: "
-            f"{outcome}, {found['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
+            f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {summary['steps']} steps: "
+            f"{outcome}, {summary['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
         )

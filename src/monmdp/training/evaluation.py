@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monmdp.agents.choices import choose_best
 from monmdp.exact.solve import NEGLIGIBLE
 from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
 from monmdp.kernels.stepping import draw_outcome, draw_start
 from monmdp.problem import Floats, Integers
 from monmdp.world import World
@@ -136,26 +136,6 @@ def push_forward(
     for i in range(count):
         mass[active[now, i]] = 0.0
     return n_reached, total
-
-
-@kernel
-def choose_best(values, key, index):
-    """The position of the largest of values [A]; draw number `index` decides among exact ties."""
-    best, count = values[0], 1
-    choice = 0
-    for action in range(1, len(values)):
-        if values[action] > best:
-            best, count, choice = values[action], 1, action
-        elif values[action] == best:
-            count += 1
-    if count > 1:
-        rank = int(uniform(key, index) * count)
-        for action in range(choice, len(values)):
-            if values[action] == best:
-                if rank == 0:
-                    return action
-                rank -= 1
-    return choice
 
 
 @inlined

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import Agent
+from monmdp.agents.base import Agent, HasDiscovery, Transition, as_agent, memory_bytes
+from monmdp.agents.choices import Draws
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
 from monmdp.join import as_monitor, never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
 from monmdp.monitors import Moment, Monitor, Outcome
-from monmdp.paper.protocol import agent_defaults_for
 from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
-from monmdp.training.job import as_agent, recording_points
-from monmdp.training.loop import STREAMS, Record, new_record
+from monmdp.training.job import recording_points
+from monmdp.training.loop import Keys
+from monmdp.training.metrics import Tally, count_step, new_record, record_point
 from monmdp.world import World
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LiveCurves:
 
     agent: str
     steps: Integers
-    record: Record
+    record: Any
     visit_counts: Integers
     q: Floats
     reward_model: Floats
@@ -89,9 +90,9 @@ def train_live(
     check.whole(test_episodes, 1, "The number of test episodes")
     game = _Game(env, as_monitor(monitor), seed)
     given = as_agent(agent)
-    learner = given.resolved(agent_defaults_for("", "", type(given).__name__))
+    learner = given.filled({"alpha": 1.0, "minimum_reward": 0.0})
     world = game.world(check.discount(discount, 0.99, "The discount"))
-    need, room = learner.memory_bytes(world, length), int(available_bytes() * SHARE)
+    need, room = memory_bytes(learner, world, length), int(available_bytes() * SHARE)
     if need > room:
         raise MonMDPError(
             f"{type(learner).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
@@ -106,43 +107,40 @@ def train_live(
         row = memory.visits.reshape(world.n_states, world.n_actions)[state]
         if row[0] == UNDISCOVERED:
             row[:] = 0
-            learner.discovered(memory)
+            if isinstance(learner, HasDiscovery):
+                learner.discovered(memory)
 
     point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     record = new_record(len(point_steps))
-    observed = exploring_steps = distinct = done = 0
+    tally, done, begins = Tally(0, 0, 0), 0, True
     state = game.reset(seed)
     discover(state)
-    fresh = True
     for point, until in enumerate(point_steps):
         while done < until:
-            if fresh:
+            if begins:
                 kind.begin(memory, state, done)
-            action, exploring = kind.act(memory, state, done, agent_key)
+            action, exploring = kind.act(memory, state, Draws(agent_key, done))
             pair = state * world.n_actions + int(action)
             played = game.step(int(action))
             memory.visits[pair] += 1
-            distinct += memory.visits[pair] == 1
-            observed += not np.isnan(played.proxy_reward)
-            exploring_steps += exploring
             if not played.terminated:
                 discover(played.next_state)
-            kind.update(
-                memory, state, int(action), played.env_pair, played.next_state, played.terminated,
-                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward, done,
+            observed = not np.isnan(played.proxy_reward)
+            transition = Transition(
+                done, state, int(action), played.env_pair, played.next_state, played.terminated,
+                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward,
             )  # fmt: skip
+            tally = count_step(tally, transition, observed, bool(memory.visits[pair] == 1), bool(exploring))
+            kind.update(memory, transition)
             done += 1
             state = played.next_state
-            fresh = played.terminated or played.truncated
-            if fresh:
+            begins = played.terminated or played.truncated
+            if begins:
                 state = game.reset(None)
                 discover(state)
         kind.plan(memory, done)
-        record.returns[point] = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
-        record.observed[point] = observed
-        record.visited[point] = distinct
-        record.beta[point] = kind.beta(memory, done)
-        record.explored[point] = exploring_steps / max(done, 1)
+        value = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
+        record_point(record, point, done, tally, kind.beta(memory, done), value)
     visits = np.where(memory.visits == UNDISCOVERED, 0, memory.visits)
     return LiveCurves(
         agent=given.name,
@@ -178,7 +176,7 @@ class _Game:
         self.states, self.actions = tuple(monitor.states), tuple(monitor.actions)
         self.observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
         self.hidden = never_observable_pairs(sizes, monitor)
-        self.keys = {role: stream(seed, role) for role in STREAMS}
+        self.keys = {role: stream(seed, role) for role in Keys._fields}
         self.clock = self.episode = self.env_state = self.monitor_state = 0
 
     def world(self, discount: float) -> World:

@@ -1,8 +1,8 @@
 """The training loop: act, step, observe, update, and evaluate at the recording points.
 
-`loop_of` builds one compiled loop per agent from the bodies `_run` and `_advance`, in which `act`, `update` and
-`beta` are the agent's own kernels. Only this file touches a reward that the agent did not see, and passes it on
-only to agents that say they see everything.
+`loop_of` builds one compiled loop per agent class from `_run` and `_advance`, in which `act`, `update`, `begin`,
+`plan` and `beta` are the agent's own kernels. Only this file reads a reward that the agent does not observe, and it
+passes such a reward on only to agents that declare `sees_everything`.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,21 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp.agents.base import Transition
+from monmdp.agents.choices import Draws
 from monmdp.kernels.compile import kernel
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
-from monmdp.problem import Dynamics, Floats, Integers
+from monmdp.problem import Dynamics
 from monmdp.rng import stream
 from monmdp.training.evaluation import exact_return, sampled_return
+from monmdp.training.metrics import Tally, count_step, record_point
 from monmdp.world import World
 
-#: The streams of a run, in the order of its keys.
-STREAMS = ("start", "world", "observe", "noise", "agent", "evaluation")
-
-
-#: Steps between two looks at whether to stop.
+#: Steps between two checks of the stop flag.
 LISTEN_EVERY = 8192
 
-#: Stand-ins in the body below; each agent's loop has the agent's own.
+#: Placeholders in the bodies below; each agent's loop has the agent's own.
 act: Any = None
 update: Any = None
 begin: Any = None
@@ -37,52 +36,44 @@ beta: Any = None
 advance: Any = None
 sees_everything = False
 
-#: What a cursor [7] holds: where a run stands.
-CURSOR = ("state", "step", "episode", "elapsed", "observed", "visited", "exploring")
+
+class Keys(NamedTuple):
+    """The keys of a run's random streams."""
+
+    start: np.uint64
+    world: np.uint64
+    observe: np.uint64
+    noise: np.uint64
+    agent: np.uint64
+    evaluation: np.uint64
 
 
-class Record(NamedTuple):
-    """What is recorded at each point, [points]: see `Curves`."""
+class Cursor(NamedTuple):
+    """The position of a run: the joint state, steps so far, episodes begun, steps of the running episode."""
 
-    returns: Floats
-    observed: Integers
-    visited: Integers
-    beta: Floats
-    explored: Floats
-
-
-def new_record(points: int) -> Record:
-    """An empty record; points that were never reached stay NaN or zero."""
-    return Record(
-        returns=np.full(points, np.nan),
-        observed=np.zeros(points, np.int64),
-        visited=np.zeros(points, np.int64),
-        beta=np.full(points, np.nan),
-        explored=np.zeros(points),
-    )
+    state: int
+    step: int
+    episode: int
+    elapsed: int
 
 
-def stream_keys(seed: int) -> Integers:
-    """The keys of a run's streams, [6]."""
-    return np.array([stream(seed, role) for role in STREAMS], np.uint64)
+def stream_keys(seed: int) -> Keys:
+    """The keys of a seed."""
+    return Keys(*(np.uint64(stream(seed, role)) for role in Keys._fields))
 
 
-def new_cursor(world: World, keys: Integers) -> Integers:
-    """Where a run stands before its first step: see CURSOR."""
-    start = draw_start(world.start_states, world.start_cumulative, keys[0], 0)
-    return np.array([start, 0, 1, 0, 0, 0, 0], np.int64)
+def new_cursor(world: World, keys: Keys) -> Cursor:
+    """The position before the first step."""
+    return Cursor(int(draw_start(world.start_states, world.start_cumulative, keys.start, 0)), 0, 1, 0)
 
 
-def _advance(world, memory, keys, cursor, until, progress, stop):
-    """Train from where the cursor stands to the step `until`; False if it was told to stop before.
+def _advance(world, memory, keys, cursor, tally, until, progress, stop):
+    """Train to step `until`; returns the new cursor and tally, at an earlier step if stop [1] became non-zero.
 
-    keys [6] are the streams of STREAMS; progress[0] tells who watches the steps done; a non-zero stop [1]
-    ends the run soon.
+    progress[0] is the number of steps done, for other threads to read.
     """
-    start_key, world_key, observe_key, noise_key, agent_key = keys[0], keys[1], keys[2], keys[3], keys[4]
-    state, step, episode, elapsed = cursor[0], cursor[1], cursor[2], cursor[3]
-    observed_rewards, distinct, exploring_steps = cursor[4], cursor[5], cursor[6]
-    dynamics = Dynamics(  # a small tuple: every inlined kernel that is given one counts references to all its arrays
+    state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
+    dynamics = Dynamics(  # a small tuple: every inlined kernel counts references to all arrays of the tuple it gets
         world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
         world.monitor_reward, world.observe_probability, world.terminated,
     )  # fmt: skip
@@ -90,66 +81,59 @@ def _advance(world, memory, keys, cursor, until, progress, stop):
         if step % LISTEN_EVERY == 0:
             progress[0] = step
             if stop[0] != 0:
-                return False
+                break
         if elapsed == 0:
             begin(memory, state, step)
-        action, exploring = act(memory, state, step, agent_key)
+        action, exploring = act(memory, state, Draws(keys.agent, step))
         pair = state * world.n_actions + action
-        outcome = draw_outcome(dynamics, pair, world_key, step)
+        outcome = draw_outcome(dynamics, pair, keys.world, step)
+        observed = draw_observed(dynamics, outcome, keys.observe, step)
         proxy_reward = np.nan
-        if draw_observed(dynamics, outcome, observe_key, step):
-            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
-            observed_rewards += 1
-        elif sees_everything:
-            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
+        if observed or sees_everything:
+            proxy_reward = draw_reward(dynamics, outcome, keys.noise, step)
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         memory.visits[pair] += 1
-        if memory.visits[pair] == 1:
-            distinct += 1
-        if exploring:
-            exploring_steps += 1
-        update(
-            memory, state, action, world.env_pair[pair], next_state, terminated,
-            proxy_reward, world.monitor_reward[outcome], step,
+        transition = Transition(
+            step, state, action, world.env_pair[pair], next_state, terminated,
+            proxy_reward, world.monitor_reward[outcome],
         )  # fmt: skip
+        tally = count_step(tally, transition, observed, memory.visits[pair] == 1, exploring)
+        update(memory, transition)
         step += 1
         elapsed += 1
-        state = next_state
+        state = np.int64(next_state)
         if terminated or elapsed == world.step_limit:
-            state = draw_start(world.start_states, world.start_cumulative, start_key, episode)
+            state = draw_start(world.start_states, world.start_cumulative, keys.start, episode)
             episode += 1
             elapsed = 0
-    cursor[0], cursor[1], cursor[2], cursor[3] = state, step, episode, elapsed
-    cursor[4], cursor[5], cursor[6] = observed_rewards, distinct, exploring_steps
-    return True
+    return Cursor(state, step, episode, elapsed), tally
 
 
-def _run(world, memory, keys, cursor, point_steps, episodes, memo, record, progress, stop):
-    """Train one agent; episodes is 0 for exact evaluation, negative for none, else test episodes a point.
+def _run(world, memory, keys, cursor, point_steps, episodes, evaluator, record, progress, stop):
+    """Train one agent and fill its record; episodes: 0 for exact evaluation, -1 for none, else the test episodes.
 
-    progress [2] tells who watches the steps and points done; a stopped run leaves its record incomplete.
+    progress [2] is the number of steps and of points done; a stopped run leaves its record incomplete.
     """
     test_clock = np.zeros(1, np.int64)
+    tally = Tally(0, 0, 0)
     for point in range(len(point_steps)):
-        if not advance(world, memory, keys, cursor, point_steps[point], progress, stop):
+        cursor, tally = advance(world, memory, keys, cursor, tally, point_steps[point], progress, stop)
+        if cursor.step < point_steps[point]:
             return
-        step = cursor[1]
         if episodes >= 0 or point == len(point_steps) - 1:
-            plan(memory, step)
+            plan(memory, cursor.step)
+        value = np.nan
         if episodes == 0:
-            record.returns[point] = exact_return(world, memory.q, memo)
+            value = exact_return(world, memory.q, evaluator)
         elif episodes > 0:
-            record.returns[point] = sampled_return(world, memory.q, episodes, keys[5], test_clock)
-        record.observed[point] = cursor[4]
-        record.visited[point] = cursor[5]
-        record.beta[point] = beta(memory, step)
-        record.explored[point] = cursor[6] / max(step, 1)
-        progress[0], progress[1] = step, point + 1
+            value = sampled_return(world, memory.q, episodes, keys.evaluation, test_clock)
+        record_point(record, point, cursor.step, tally, beta(memory, cursor.step), value)
+        progress[0], progress[1] = cursor.step, point + 1
 
 
 @cache
 def advance_of(agent: Any) -> Any:
-    """The compiled training steps of an agent class; those of this package are kept on disk."""
+    """The compiled training steps of an agent class; those of this package are cached on disk."""
     names = ("act", "update", "begin", "sees_everything")
     return _bound(_advance, agent, {name: getattr(agent, name) for name in names})
 
@@ -161,7 +145,7 @@ def loop_of(agent: Any) -> Any:
 
 
 def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:
-    """A compiled copy of a body in which the stand-ins are an agent's own."""
+    """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
-    copy.__qualname__ = copy.__name__  # names the cache file, so that loops of two agents never meet
+    copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
     return kernel(copy, cache=agent.__module__.startswith("monmdp."))

@@ -1,15 +1,18 @@
 """What is recorded at a recording point: one table, from which every reader and writer derives.
 
-A new metric is a row of METRICS and the lines that count it in `count_step` and `record_point`. `Record`, `Curves`,
-Parquet columns, CSV, exporters, figures and the page follow from the table.
+A new metric is a row of METRICS and the lines that count it: in `Tally`, `count_step` and `record_point`. `Record`,
+`Curves`, Parquet columns, CSV, exporters, figures and the page follow from the table.
 """
 
+# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+
+from monmdp.kernels.compile import inlined
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,41 @@ METRICS = (
     Metric("beta", "beta", np.float64, "β", "Explore-exploit ratio of the agent; NaN where it has none."),
     Metric("explored", "explored", np.float64, "exploring", "Fraction of the steps so far that explored."),
 )
+
+
+class Tally(NamedTuple):
+    """What has been counted since the first step of a run."""
+
+    observed: int = 0
+    visited: int = 0
+    exploring: int = 0
+
+
+@inlined
+def count_step(tally, transition, observed, first_visit, exploring):
+    """The tally after one more step: was the reward observed, was the pair new, did the agent explore?"""
+    return Tally(tally.observed + observed, tally.visited + first_visit, tally.exploring + exploring)
+
+
+#: One array [point] per metric.
+Record: Any = NamedTuple("Record", [(metric.attribute, np.ndarray) for metric in METRICS])  # type: ignore[misc]
+Record.__module__ = __name__  # the kernel cache looks the class up by its module
+
+
+def new_record(points: int) -> Any:
+    """An empty record: NaN or zero at points that were not reached yet."""
+    return Record(*(np.full(points, _missing(metric), metric.dtype) for metric in METRICS))
+
+
+def _missing(metric: Metric) -> float:
+    return float("nan") if metric.dtype is np.float64 else 0
+
+
+@inlined
+def record_point(record, point, step, tally, beta, value):
+    """Write one recording point: the agent's β, the return of its greedy policy, and what was counted."""
+    record.returns[point] = value
+    record.observed[point] = tally.observed
+    record.visited[point] = tally.visited
+    record.beta[point] = beta
+    record.explored[point] = tally.exploring / max(step, 1)

@@ -1,0 +1,95 @@
+"""Choosing actions: named random draws, ties broken at random, ε-greedy."""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import uniform
+
+#: Distance between the keys of further draws.
+_FURTHER = np.uint64(0xD1B54A32D192ED03)
+
+
+class Draws(NamedTuple):
+    """The random numbers of an agent at one training step; each function below is an independent draw in [0, 1)."""
+
+    key: np.uint64
+    step: int
+
+
+@inlined
+def explore_draw(draws):
+    """The draw that decides whether to explore."""
+    return uniform(draws.key, 2 * draws.step)
+
+
+@inlined
+def choice_draw(draws):
+    """The draw that chooses among actions."""
+    return uniform(draws.key, 2 * draws.step + 1)
+
+
+@inlined
+def further_draw(draws, number):
+    """Any other draw of this step, numbered from 0."""
+    return uniform(draws.key + np.uint64(number + 1) * _FURTHER, draws.step)
+
+
+@kernel
+def choose_best(values, key, index):
+    """The position of the largest of values [A]; draw number `index` of the stream decides among exact ties."""
+    best, count = values[0], 1
+    choice = 0
+    for action in range(1, len(values)):
+        if values[action] > best:
+            best, count, choice = values[action], 1, action
+        elif values[action] == best:
+            count += 1
+    if count > 1:
+        rank = int(uniform(key, index) * count)
+        for action in range(choice, len(values)):
+            if values[action] == best:
+                if rank == 0:
+                    return action
+                rank -= 1
+    return choice
+
+
+@inlined
+def choose(values, draws):
+    """The position of the largest of values [A], ties broken by the choice draw."""
+    return choose_best(values, draws.key, 2 * draws.step + 1)
+
+
+@inlined
+def choose_any(n_actions, draws):
+    """A uniformly random action."""
+    return int(choice_draw(draws) * n_actions)
+
+
+@inlined
+def explores(epsilon, draws):
+    """Whether this step takes a random action, by the schedule ε [steps]."""
+    return epsilon[draws.step] > 0.0 and explore_draw(draws) < epsilon[draws.step]
+
+
+@kernel
+def largest(values):
+    """The maximum of values [n]."""
+    result = values[0]
+    for value in values[1:]:
+        result = max(result, value)
+    return result
+
+
+@kernel
+def smallest(values):
+    """The minimum of values [n]."""
+    result = values[0]
+    for value in values[1:]:
+        result = min(result, value)
+    return result

@@ -1,0 +1,47 @@
+"""Bounds on rewards and values that follow from the visible rewards alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from monmdp.exact.structure import visible_env_outcomes
+from monmdp.problem import MonMDP
+
+
+class Bounds(NamedTuple):
+    """What an agent may know in advance: the smallest visible environment reward and the largest possible return."""
+
+    minimum_reward: float
+    maximum_value: float
+
+
+def visible_bounds(problem: MonMDP) -> Bounds:
+    """Bounds from rewards that can be observed, the discount and the step limit; hidden rewards do not count.
+
+    With r the largest visible reward of a step that continues, e of one that ends the episode, and H the step limit,
+    no return exceeds the largest of e, r (1 − γ^(H−1)) / (1 − γ) + γ^(H−1) e and r (1 − γ^H) / (1 − γ).
+    """
+    visible = visible_env_outcomes(problem)
+    rewards = problem.environment.reward[visible]
+    minimum = float(rewards.min()) if len(rewards) else 0.0
+    counted = visible[problem.monitor.env_outcome] & problem.reachable_pairs[problem.pair_of_outcome]
+    continuing = problem.reward[counted & ~problem.terminated]
+    ending = problem.reward[counted & problem.terminated]
+    horizon = np.inf if problem.step_limit is None else float(problem.step_limit)
+    candidates = []
+    if len(ending):
+        candidates.append(float(ending.max()))
+    if len(continuing):
+        best = float(continuing.max())
+        candidates.append(best * _annuity(problem.discount, horizon))
+        if len(ending):
+            last = problem.discount ** (horizon - 1)
+            candidates.append(best * _annuity(problem.discount, horizon - 1) + last * float(ending.max()))
+    return Bounds(minimum, max(candidates, default=0.0))
+
+
+def _annuity(discount: float, steps: float) -> float:
+    """1 + γ + … + γ^(steps − 1)."""
+    return float((1.0 - discount**steps) / (1.0 - discount))
