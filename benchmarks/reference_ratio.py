@@ -16,8 +16,10 @@ from reference.loop import training
 
 from monmdp.join import make
 from monmdp.paper.benchmark import SHOWN
+from monmdp.paper.protocol import paper_job
+from monmdp.study.train import train
 from monmdp.tables import markdown
-from monmdp.training.job import Job, train
+from monmdp.training.job import Job
 
 PLAIN_STEPS = 400
 
@@ -35,7 +37,7 @@ if __name__ == "__main__":
     rows = []
     for names in SHOWN:
         for agent in PLAIN_AGENTS:
-            job = Job(make(*names), agent)
+            job = paper_job(make(*names), agent)
             train(job.problem, agent, 1, steps=50)  # compiles
             compiled = train(job.problem, agent, 1, evaluation="none", threads=1).seconds / job.steps
             plain = plain_seconds_per_step(job)

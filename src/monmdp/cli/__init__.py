@@ -6,7 +6,7 @@ import contextlib
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 import tyro
@@ -22,7 +22,7 @@ from monmdp.cli.watch import Watch
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import terminal
 
-COMMANDS: dict[str, type[Command]] = {
+COMMANDS: dict[str, Callable[..., Command]] = {
     command.__name__.lower(): command
     for command in (
         List, Solve, Train, Watch, Reproduce, Results, Report, Figure, Claims, Export, Bench, Optima, Doctor,
@@ -33,11 +33,12 @@ DESCRIPTION = """usage: monmdp [--version] COMMAND [ARGUMENTS]
 
 Reinforcement learning when rewards cannot always be seen (Monitored MDPs).
 
-Environments, monitors and agents have names such as Empty, Ask and Directed, in upper or
-lower case, with options as in "Ask(cost=0.5)". monmdp list shows them all. Gymnasium
+Environments, monitors and agents have names, such as Empty, Ask and Directed, in
+any case, and options, as in "Ask(cost=0.5)"; monmdp list shows them. Gymnasium
 environments with a transition table work too, such as "FrozenLake-v1".
 """
-EXAMPLES = """Examples:
+EXAMPLES = """
+Examples:
   monmdp solve Empty Ask
   monmdp train Empty Ask --agent Directed --seeds 100
   monmdp COMMAND --help"""

@@ -16,7 +16,7 @@ HEADER = ("problem", "agent", "pairs", "ns per step", "µs per evaluation")
 
 @dataclass(frozen=True)
 class Bench(Command):
-    """Measure the time per training step and evaluation, and project the time of the whole paper.
+    """Measure the time per step and evaluation, and project the paper's.
 
     Examples: monmdp bench --quick
               monmdp bench --device cuda

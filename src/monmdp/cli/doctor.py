@@ -13,7 +13,9 @@ import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from rich.console import Console
@@ -31,7 +33,7 @@ SYMBOLS = {"works": ("✓", "green"), "missing": ("–", "dim"), "broken": ("✗
 
 @dataclass(frozen=True)
 class Doctor(Command):
-    """Check the installation: try every part and print how to repair those that fail.
+    """Check the installation and print how to repair it.
 
     Example: monmdp doctor
     """
@@ -207,14 +209,14 @@ def check_extras() -> list[Finding]:
         if missing:
             findings.append(Finding(extra, "missing", f"not installed: {', '.join(missing)}; {install}"))
         else:
-            check = _copy_to_gpu if extra == "cuda" else lambda packages=packages: _import(packages)
+            check = _copy_to_gpu if extra == "cuda" else partial(_import, packages)
             findings.append(run_check(extra, check, f"reinstall with {install}"))
     return findings
 
 
 def _import(packages: list[str]) -> str:
-    for module, owners in metadata.packages_distributions().items():
-        if module.isidentifier() and not module.startswith("_") and not set(owners).isdisjoint(packages):
+    for module in (package.replace("-", "_") for package in packages):
+        if find_spec(module) is not None:  # a few packages have modules of another name
             importlib.import_module(module)
     return ", ".join(f"{package} {installed_version(package)}" for package in packages)
 

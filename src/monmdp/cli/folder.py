@@ -28,7 +28,7 @@ VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {ou
 
 @dataclass(frozen=True)
 class Results(Command):
-    """List the runs of a results folder, verify its files, or merge them into fewer.
+    """List the runs of a results folder; verify or merge its files.
 
     Example: monmdp results results --verify
     """
@@ -92,9 +92,10 @@ def _verify(store: Store, messages: Console) -> None:
 
 @dataclass(frozen=True)
 class Report(Command):
-    """Write one HTML page about a results folder: overview, curves, claims and single runs.
+    """Write a results folder as one HTML page to explore.
 
-    The page is one file; it works offline, on a phone and with the keyboard.
+    It shows an overview, curves, the paper's claims and single runs, in one file that works offline, on a phone and
+    with the keyboard.
 
     Example: monmdp report results --out report.html
     """
@@ -118,7 +119,7 @@ class Report(Command):
 
 @dataclass(frozen=True)
 class Figure(Command):
-    """Draw figures from a results folder: PDF, PNG, and the numbers as CSV.
+    """Draw figures from a results folder: PDF, PNG and CSV.
 
     Examples: monmdp figure list
               monmdp figure returns results
@@ -242,19 +243,19 @@ def _write(path: Path, claims: list[Claim], details: bool) -> None:
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
         path.write_text(text, encoding="utf-8")
         return
-    header, rows = CLAIM_COLUMNS, [_cells(CLAIM_COLUMNS, claim) for claim in claims]
+    rows = [CLAIM_COLUMNS, *(_cells(CLAIM_COLUMNS, claim) for claim in claims)]
     if details:
-        header = ("claim", *DETAIL_COLUMNS)
-        rows = [[claim.claim, *_cells(DETAIL_COLUMNS, row)] for claim in claims for row in claim.details]
+        rows = [("claim", *DETAIL_COLUMNS)]
+        rows += [[claim.claim, *_cells(DETAIL_COLUMNS, row)] for claim in claims for row in claim.details]
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file).writerows(rows)
 
 
 @dataclass(frozen=True)
 class Export(Command):
-    """Write finished results as TensorBoard event files or offline Weights & Biases runs.
+    """Export results to TensorBoard or Weights & Biases.
 
-    Nothing is uploaded.
+    Runs are written as event files or offline runs; nothing is uploaded.
 
     Example: monmdp export results --to tensorboard --out events
     """

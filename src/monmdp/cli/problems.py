@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +17,13 @@ from monmdp.tables import terminal
 if TYPE_CHECKING:
     from monmdp.exact.solve import Solution
 
-#: A line of a class docstring that explains options, such as `beta_bar: explore while β is above it.`
-OPTION_LINE = re.compile(r"(?P<names>\w+(?:(?:, | and )\w+)*): (?P<text>.+)")
+#: Names before their meaning in the docstring of a class, such as `beta_bar: explore while β is above it.`
+OPTION_NAMES = re.compile(r"(?:^|(?<=\. ))(\w+(?:(?:, | and )\w+)*): ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class List(Command):
-    """List all environments, monitors and agents with their options and defaults.
+    """List environments, monitors and agents with options and defaults.
 
     Example: monmdp list
     """
@@ -50,40 +49,55 @@ class List(Command):
 
 
 def _print_kind(console: Console, registry: Any) -> None:
-    """Every entry of one kind with its options and their defaults, and the meaning of the options."""
-    entries, meanings = [], dict[tuple[str, str], None]()
-    for name in registry:
-        entry, origin = registry.find(name), registry.origin(name)
+    """Every entry of one kind with its options and defaults; options of base classes are explained once."""
+    entries = {name: registry.find(name) for name in registry}
+    bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
+    explained = {base: _meanings(base) for base in bases if dataclasses.is_dataclass(base)}
+    common = set.intersection(*(set(_defaults(entry)) for entry in entries.values()))
+    rows = []
+    for name, entry in entries.items():
+        origin, own = registry.origin(name), _meanings(entry)
         summary = (inspect.getdoc(entry) or "").partition("\n")[0] + (f" ({origin})" if origin else "")
-        defaults = ", ".join(f"{field.name}={_default(field)}" for field in dataclasses.fields(entry))
-        entries.append((Text(name, "bold"), Text.assemble(summary, ("\n" + defaults, "dim") if defaults else "")))
-        meanings |= dict.fromkeys(_explained_options(entry))
-    for title, rows in ((f"{len(entries)} {registry.kind}s", entries), (f"options of {registry.kind}s", meanings)):
-        table = terminal((), rows, title)
-        table.pad_edge, table.columns[0].no_wrap = False, True
+        options = {option: default for option, default in _defaults(entry).items() if option not in common}
+        lines = [", ".join(f"{option}={default}" for option, default in options.items() if option not in own)]
+        lines += [f"{option}={default}: {own[option]}" for option, default in options.items() if option in own]
+        text = "".join(f"\n{line}" for line in lines if line)
+        rows.append((Text(name, "bold"), Text.assemble(summary, (text, "dim"))))
+    shared = [
+        (f"{option}={_defaults(base)[option]}", meaning)
+        for base, meanings in explained.items()
+        for option, meaning in meanings.items()
+    ]
+    for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
+        table = terminal((), cells, title)
+        table.columns[0].no_wrap = True
         console.print(table, "")
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        return repr(field.default_factory())
-    return "required" if field.default is dataclasses.MISSING else repr(field.default)
+def _defaults(entry: Any) -> dict[str, str]:
+    """Option → default, as Python text."""
+    defaults = {}
+    for field in dataclasses.fields(entry):
+        factory = field.default_factory
+        value = field.default if factory is dataclasses.MISSING else factory()
+        defaults[field.name] = "required" if value is dataclasses.MISSING else repr(value)
+    return defaults
 
 
-def _explained_options(entry: type[Any]) -> Iterator[tuple[str, str]]:
-    """(option, meaning) for the lines `option: meaning` in the docstrings of a class and its bases."""
-    options = {field.name for field in dataclasses.fields(entry)}
-    for base in reversed(entry.__mro__):
-        paragraphs = re.split(r"\n(?=\w[\w, ]*: |\n|$)", inspect.cleandoc(base.__doc__ or ""))
-        for match in filter(None, map(OPTION_LINE.match, (" ".join(part.split()) for part in paragraphs))):
-            for name in re.split(", | and ", match["names"]):
-                if name in options:
-                    yield name, match["text"]
+def _meanings(entry: Any) -> dict[str, str]:
+    """Option → meaning, from parts such as `cost: price of a reward.` of the docstring of a class."""
+    text, options = inspect.cleandoc(entry.__doc__ or ""), set(_defaults(entry))
+    starts = [match for match in OPTION_NAMES.finditer(text) if options.issuperset(re.split(", | and ", match[1]))]
+    meanings: dict[str, str] = {}
+    for match, end in zip(starts, [*(match.start() for match in starts[1:]), len(text)], strict=True):
+        meaning = text[match.end() : end].partition("\n\n")[0]
+        meanings |= dict.fromkeys(re.split(", | and ", match[1]), " ".join(meaning.split()))
+    return meanings
 
 
 @dataclass(frozen=True)
 class Solve(ProblemArguments):
-    """Solve a problem exactly: optimal return, hidden rewards and best policy.
+    """Solve a problem exactly and draw its best policy.
 
     Examples: monmdp solve Empty Ask
               monmdp solve Bottleneck "Ask(never_observable=column)"
@@ -109,7 +123,7 @@ class Solve(ProblemArguments):
         if self.json:
             print_json(summary)
             return
-        rows = [(name.replace("_", " "), _as_text(value)) for name, value in summary.items()]
+        rows = [(name.replace("_", " "), _as_text(value)) for name, value in summary.items() if name != "digest"]
         console.print(terminal((), rows), draw_policy(problem, solution.policy, solution.v))
 
 
@@ -142,7 +156,9 @@ def _as_text(value: Any) -> str:
         return f"{len(value)} ({examples}{', …' if len(value) > 3 else ''})" if value else "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "none" if value is None else f"{value:.6f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    return "none" if value is None else str(value)
 
 
 @dataclass(frozen=True)

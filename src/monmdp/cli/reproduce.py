@@ -26,7 +26,7 @@ SWEEPS_OWN = option("as in the sweep")
 
 @dataclass(frozen=True)
 class Reproduce(Command):
-    """Run a sweep, such as the whole paper, and save every run in a results folder.
+    """Run a sweep, such as the whole paper, into a results folder.
 
     Runs that are in the folder already are skipped, so an interrupted sweep can be continued with the same command.
 

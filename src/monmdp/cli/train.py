@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import csv
 import json as json_text
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
 
-from monmdp.cli.shared import Device, Json, Threads, TrainingArguments, check_file, option, print_json, say
+from monmdp.cli.shared import (
+    Device,
+    Json,
+    Threads,
+    TrainingArguments,
+    check_file,
+    new_console,
+    option,
+    print_json,
+    progress,
+    say,
+)
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from monmdp.study.train import Status
     from monmdp.training.curves import Curves
-    from monmdp.training.job import Status
-
-#: Rows of the live table.
-GROUPS = 8
 
 
 @dataclass(frozen=True)
 class Train(TrainingArguments):
-    """Train an agent on several seeds and compare its greedy policy with the optimum.
+    """Train an agent on several seeds and compare it with the optimum.
 
     Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
     """
@@ -52,10 +55,9 @@ class Train(TrainingArguments):
         check_file(self.save, ".npz", ".csv")
         check_file(self.plot, ".png", ".pdf", ".svg")
         problem = self.problem()
-        with console.status("Preparing (the first run compiles kernels) …"):
-            from monmdp.training.job import train
-        show = console.is_terminal and not self.json
-        with Live(console=console, refresh_per_second=8, transient=True) if show else nullcontext() as live:
+        with progress(new_console(stderr=True), "preparing (the first run compiles kernels)") as update:
+            from monmdp.study.train import train
+
             curves = train(
                 problem,
                 self.agent,
@@ -65,7 +67,7 @@ class Train(TrainingArguments):
                 evaluation=self.evaluation,
                 threads=self.threads,
                 device=self.device,
-                progress=None if live is None else lambda status: live.update(_progress_table(status)),
+                progress=lambda status: update(**progress_of(status)),
             )
         if self.save is not None:
             save_curves(curves, self.save)
@@ -82,22 +84,18 @@ class Train(TrainingArguments):
                 say(console, f"{content} written to {path}.")
 
 
-def _progress_table(status: Status) -> Table:
-    """One row per group of seeds: steps done, greedy return, rewards observed."""
-    rows = []
-    for group in np.array_split(np.arange(len(status.done)), min(GROUPS, len(status.done))):
-        started = group[status.done[group] > 0]
-        returns = status.returns[started][~np.isnan(status.returns[started])]
-        rows.append(
-            (
-                str(group[0]) if len(group) == 1 else f"{group[0]}–{group[-1]}",
-                ProgressBar(total=status.steps * len(group), completed=float(status.done[group].sum()), width=30),
-                f"{returns.mean():.4f}" if len(returns) else "–",
-                f"{status.observed[started].mean():,.0f}" if len(started) else "–",
-            )
-        )
-    title = "training" if status.done.any() else "preparing (the first run compiles kernels, up to a minute)"
-    return terminal(("seeds", "progress", "greedy return", "rewards observed"), rows, title, "rlrr")
+def progress_of(status: Status) -> dict[str, Any]:
+    """What the progress bar shows: training steps, mean greedy return and rewards observed."""
+    started = status.done > 0
+    if not started.any():
+        return {}
+    returns = status.returns[started & ~np.isnan(status.returns)]
+    mean = f"return {returns.mean():.4f}, " if len(returns) else ""
+    return {
+        "description": f"training: {mean}{status.observed[started].mean():,.0f} rewards observed",
+        "completed": float(status.done.sum()),
+        "total": status.steps * len(status.done),
+    }
 
 
 def _facts(curves: Curves) -> dict[str, str]:

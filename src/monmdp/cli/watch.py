@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import select
+import sys
+import termios
 import time
-from collections.abc import Iterator
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +21,6 @@ from rich.table import Table
 from rich.text import Text
 
 from monmdp import check
-from monmdp.cli.keys import Keys
 from monmdp.cli.shared import TrainingArguments
 from monmdp.tables import terminal
 
@@ -31,7 +36,7 @@ LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
 
 @dataclass(frozen=True)
 class Watch(TrainingArguments):
-    """Watch an agent learn: its position, goal, visits and greedy policy.
+    """Watch an agent learn: position, goal, visits and greedy policy.
 
     Keys: + faster, - slower, space pause, s single step, q quit.
 
@@ -46,15 +51,15 @@ class Watch(TrainingArguments):
     """Training steps per picture at the start."""
 
     def run(self, console: Console) -> None:
-        from monmdp.training.job import Job
+        from monmdp.paper.protocol import paper_job
         from monmdp.training.run import Run
 
         seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
-        run = Run(Job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
+        run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
         last: LastStep | None = None
         paused = False
-        with Keys() as keys, Live(console=console, auto_refresh=False) as live:
+        with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
             while True:
                 deadline = time.monotonic() + seconds
                 if not paused:
@@ -62,7 +67,7 @@ class Watch(TrainingArguments):
                 live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
-                for key in _keys_until(keys, deadline):
+                for key in keys_pressed(deadline):
                     if key in "qQ\x1b":
                         return
                     if key == " ":
@@ -75,10 +80,28 @@ class Watch(TrainingArguments):
                         last = advance(run, 1)
 
 
-def _keys_until(keys: Keys, deadline: float) -> Iterator[str]:
-    """The keys pressed until the deadline; sleeps where there is no keyboard."""
-    yield from keys.pressed(max(0.0, deadline - time.monotonic()))
-    time.sleep(max(0.0, deadline - time.monotonic()))
+@contextmanager
+def keyboard() -> Iterator[Callable[[float], str]]:
+    """Yields a function that waits until a deadline and returns the keys pressed; no keys without a terminal."""
+    terminal_settings = termios.tcgetattr(sys.stdin) if sys.stdin.isatty() else None
+
+    def keys_pressed(deadline: float) -> str:
+        keys, wait = b"", 1.0
+        while wait > 0:
+            wait = max(0.0, deadline - time.monotonic())
+            if terminal_settings is None:
+                time.sleep(wait)
+            elif select.select([sys.stdin], [], [], wait)[0]:
+                keys += os.read(sys.stdin.fileno(), 1024) or b"q"  # not through Python's buffer, unknown to select
+        return keys.decode(errors="ignore")
+
+    try:
+        if terminal_settings is not None:
+            tty.setcbreak(sys.stdin)
+        yield keys_pressed
+    finally:
+        if terminal_settings is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, terminal_settings)
 
 
 class LastStep(NamedTuple):
@@ -95,9 +118,10 @@ def advance(run: Run, steps: int) -> LastStep | None:
     if until == run.step:
         return None
     run.advance(until - 1)
-    visits, observed, explored = run.visits.copy(), run.observed, run.explored
+    visits, tally = run.visits, run.tally
     run.advance(until)
-    return LastStep(int((run.visits - visits).argmax()), run.observed > observed, run.explored > explored)
+    pair = int((run.visits - visits).argmax())
+    return LastStep(pair, run.tally.observed > tally.observed, run.tally.exploring > tally.exploring)
 
 
 def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
@@ -111,7 +135,7 @@ def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
 
 
 def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
-    job, problem = run.job, run.job.problem
+    job, problem, metrics = run.job, run.job.problem, run.metrics()
 
     def described(pair: int) -> str:
         state, action = divmod(pair, problem.n_actions)
@@ -121,17 +145,17 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
         "agent": f"{job.agent_name} in {problem.name}, seed {run.seed}",
         "step": f"{run.step:,} of {job.steps:,}",
     }
-    if not math.isnan(run.beta):
-        facts["β"] = f"{run.beta:.4g}, threshold {getattr(job.agent, 'beta_bar', math.nan):g}"
+    if not math.isnan(metrics["beta"]):
+        facts["β"] = f"{metrics['beta']:.4g}, threshold {getattr(job.agent, 'beta_bar', math.nan):g}"
     if run.goal >= 0:
         facts["goal"] = described(run.goal)
     if last is not None:
         mode = ("explore", "bold magenta") if last.explored else ("exploit", "bold green")
         reward = "observed" if last.observed else "hidden"
         facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
-    facts["visited"] = f"{int((run.visits > 0).sum())} of {int(problem.reachable_pairs.sum())} pairs"
-    facts["observed"] = f"{run.observed:,} rewards; explored in {run.explored / max(run.step, 1):.0%} of the steps"
-    facts["return"] = f"{run.returns:.4f}, optimal {job.optimal_return:.4f}"
+    facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
+    facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
+    facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
     return facts
 
 
@@ -165,6 +189,5 @@ def _symbols(run: Run, state: int, tile: str) -> str:
         return f" {glyph} "
     best, _ = problem.split_action(int(run.q[state].argmax()))
     marks = "@" * (run.state == state) + "★" * (run.goal // problem.n_actions == state)
-    return f"{marks or ' '}{action_symbol(problem.environment.actions[best])}{'' if marks or tile == '.' else glyph}"[
-        :3
-    ]
+    arrow = action_symbol(problem.environment.actions[best])
+    return f"{marks or ' '}{arrow}{'' if marks or tile == '.' else glyph}"[:3]

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 from monmdp.agents import AGENTS
 from monmdp.join import make
 from monmdp.machine import n_cores
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.problem import MonMDP
 from monmdp.study.plan import BATCH, Batch
 from monmdp.study.runner import Control, Outcome, run_batch, run_sweep
-from monmdp.study.sweep import PAPER_AGENTS, Sweep
+from monmdp.study.sweep import Sweep
+from monmdp.study.train import train
 from monmdp.training.curves import Curves
-from monmdp.training.job import train
 
 #: Problems of different kind and size on which every agent is measured.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from monmdp.agents.directed import Directed
 from monmdp.cuda.backend import Spent, device, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
 from monmdp.machine import readable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 from monmdp.training.job import Job
 
 #: The problem with the longest runs of the paper.
@@ -46,10 +46,10 @@ def measure_gpu(seeds: int = 100) -> OnGPU:
     """Measure the paper preset with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before."""
     gpu = device()
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    jobs = [Job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
+    jobs = [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
     for _ in train_on_gpu([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs]):
         pass  # compiles
-    longest = Job(make(*LONGEST), "Directed")
+    longest = paper_job(make(*LONGEST), "Directed")
     alone = Spent()
     for _ in train_on_gpu([Work(longest, (0,))], spent=alone):
         pass
@@ -76,7 +76,7 @@ def measure_gpu(seeds: int = 100) -> OnGPU:
 
 def row_bytes(job: Job) -> int:
     """Largest number of bytes of successor values that a step reads and writes, without look-ups of maxima."""
-    if type(job.agent).__name__ != "Directed":
+    if not isinstance(job.agent, Directed):
         return 0
     return ROWS * SINGLE * job.world.n_acting_states * job.world.n_actions
 
@@ -97,8 +97,8 @@ def sentences(measured: OnGPU) -> list[str]:
         f"{measured.steps / measured.seconds / 1e6:,.0f} million training steps per second.",
         f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
         f"Successor values: {measured.bytes_moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, "
-        f"{speed / measured.copy_bytes_per_second:.0%} of the {measured.copy_bytes_per_second / 1e12:.2f} TB/s of a plain copy, "
-        f"which would take {floor:.2f} s.",
+        f"{speed / measured.copy_bytes_per_second:.0%} of the {measured.copy_bytes_per_second / 1e12:.2f} TB/s "
+        f"of a plain copy, which would take {floor:.2f} s.",
         f"The longest run alone, {measured.longest_steps:,} steps of Directed in {' + '.join(LONGEST)}: "
         f"{measured.longest_seconds:.2f} s, {measured.longest_seconds / measured.longest_steps * 1e6:.2f} µs per step.",
     ]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
+from monmdp.study.results import Results
 from monmdp.training.curves import SOLVED_WITHIN, Curves
 from monmdp.training.metrics import METRICS
 
@@ -57,19 +60,6 @@ class RunCurve:
         return f"{self.problem} / {self.agent} / {self.seed}"
 
 
-class _Cell(NamedTuple):
-    """All runs of one agent in one problem; curves: metric → values [seed, point]."""
-
-    problem: str
-    agent: str
-    seeds: list[int]
-    steps: Integers
-    curves: dict[str, np.ndarray]
-    settings: dict[str, Any]
-    optimal_return: float
-    target_return: float
-
-
 def runs_of(results: Curves | Path | str, average: bool = False, points: int | None = None) -> Iterator[RunCurve]:
     """The runs of a training result or a results folder, one curve per seed.
 
@@ -78,35 +68,47 @@ def runs_of(results: Curves | Path | str, average: bool = False, points: int | N
     """
     if points is not None:
         check.whole(points, 1, "The number of points")
-    for cell in [_cell_of_curves(results)] if isinstance(results, Curves) else _cells_of_folder(results):
-        kept = _evenly_spaced(len(cell.steps), points)
-        finals = cell.curves["return"][:, -1]
-        solved = finals >= cell.target_return - SOLVED_WITHIN
-        groups = [(f"mean of {len(cell.seeds)} seeds", slice(None), {"seeds": len(cell.seeds)})]
+    for problem, agent, seeds, steps, curves, settings, optimal_return, target_return in _cells(results):
+        kept = _evenly_spaced(len(steps), points)
+        finals = curves["return"][:, -1]
+        solved = finals >= target_return - SOLVED_WITHIN
+        groups = [(f"mean of {len(seeds)} seeds", slice(None), {"seeds": len(seeds)})]
         if not average:
-            groups = [(f"seed {seed}", slice(i, i + 1), {"seed": seed}) for i, seed in enumerate(cell.seeds)]
-        for name, rows, seeds in groups:
-            curves = {metric: values[rows].mean(0)[kept] for metric, values in cell.curves.items()}
+            groups = [(f"seed {seed}", slice(i, i + 1), {"seed": seed}) for i, seed in enumerate(seeds)]
+        for name, rows, which in groups:
+            scalars = {metric: values[rows].mean(0)[kept] for metric, values in curves.items()}
             yield RunCurve(
-                problem=cell.problem,
-                agent=cell.agent,
+                problem=problem,
+                agent=agent,
                 seed=name,
-                steps=cell.steps[kept],
-                scalars={metric: values for metric, values in curves.items() if not np.isnan(values).all()},
-                config=_flat({**cell.settings, **seeds}),
+                steps=steps[kept],
+                scalars={metric: values for metric, values in scalars.items() if not np.isnan(values).all()},
+                config=_flat({**settings, **which}),
                 summary={
-                    "optimal_return": cell.optimal_return,
-                    "target_return": cell.target_return,
+                    "optimal_return": optimal_return,
+                    "target_return": target_return,
                     "final_return": float(finals[rows].mean()),
                     "solved": float(solved[rows].mean()),
                 },
             )
 
 
+def _cells(results: Curves | Path | str) -> Iterator[tuple[Any, ...]]:
+    """Per agent and problem: names, seeds, steps, metric → values [seed, point], settings, optimum, target return."""
+    if isinstance(results, Curves):
+        values = {metric.column: getattr(results, metric.attribute) for metric in METRICS}
+        returns = (results.optimal_return, results.target_return)
+        names = (results.problem.name, results.agent)
+        yield *names, results.seeds, results.steps, values, results.settings, *returns
+        return
+    for cell in Results(results).cells.values():
+        values = cell.curves([metric.column for metric in METRICS])
+        returns = (cell.finals(["optimal_return"])["optimal_return"][0], cell.target_return)
+        yield cell.problem_name, cell.agent, cell.seeds, cell.steps, values, cell.settings, *returns
+
+
 def count_runs(results: Path | str, average: bool = False) -> int:
     """The number of runs of a results folder, without reading curves."""
-    from monmdp.study.results import Results
-
     return sum(1 if average else len(cell.seeds) for cell in Results(results).cells.values())
 
 
@@ -121,23 +123,11 @@ def to_tensorboard(
 
     The recorded metrics become scalars, settings and final values become hyperparameters.
     """
-    try:
-        import tensorboard.summary  # noqa: F401
-    except ImportError:
-        raise MonMDPError("TensorBoard is not installed; install it with: pip install 'monmdp[loggers]'") from None
-    root, used = _new_folder(folder), set[Path]()
-    for run in runs_of(results, average, points):
-        place = root / _file_name(run.problem.replace(" + ", "+")) / _file_name(run.agent) / _file_name(run.seed)
-        if place in used:
-            place = place.with_name(f"{place.name}_{len(used)}")
-        used.add(place)
-        write_tensorboard_run(run, place)
-        if progress is not None:
-            progress(len(used))
-    return len(used)
+    _require("tensorboard.summary", "TensorBoard")
+    return _write_all(_write_tensorboard_run, results, folder, average, points, progress)
 
 
-def write_tensorboard_run(run: RunCurve, folder: Path) -> None:
+def _write_tensorboard_run(run: RunCurve, folder: Path) -> None:
     """Write one run as one event file in its own folder; needs neither TensorFlow nor torch."""
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
@@ -145,7 +135,10 @@ def write_tensorboard_run(run: RunCurve, folder: Path) -> None:
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
     now = time.time()
-    writer = EventFileWriter(str(folder))
+    place = folder.joinpath(*map(_file_name, (run.problem.replace(" + ", "+"), run.agent, run.seed)))
+    while place.exists():  # different names may become the same file name
+        place = place.with_name(f"{place.name}_")
+    writer = EventFileWriter(str(place))
     writer.add_event(Event(wall_time=now, summary=hyperparameters.hparams_pb(run.config, trial_id=run.name)))
     finals = {f"end/{name}": value for name, value in run.summary.items()}
     for step, values in [*_rows(run), (int(run.steps[-1]), finals)]:
@@ -168,20 +161,11 @@ def to_wandb(
     Offline runs need no account and no network; `wandb sync` uploads them. A run has the same id each time, so
     uploading twice makes no copies.
     """
-    try:
-        import wandb  # noqa: F401
-    except ImportError:
-        raise MonMDPError("Weights & Biases is not installed; install it with: pip install 'monmdp[loggers]'") from None
-    root, written = _new_folder(folder), 0
-    for run in runs_of(results, average, points):
-        write_wandb_run(run, root, project, mode)
-        written += 1
-        if progress is not None:
-            progress(written)
-    return written
+    _require("wandb", "Weights & Biases")
+    return _write_all(partial(_write_wandb_run, project=project, mode=mode), results, folder, average, points, progress)
 
 
-def write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["offline", "online"]) -> None:
+def _write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["offline", "online"]) -> None:
     """Write one run, from start to end."""
     import wandb
 
@@ -205,31 +189,36 @@ def write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["of
     writer.finish()
 
 
+def _require(module: str, name: str) -> None:
+    """Raise unless an optional package is installed."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        raise MonMDPError(f"{name} is not installed; install it with: pip install 'monmdp[loggers]'") from None
+
+
+def _write_all(
+    write: Callable[[RunCurve, Path], None],
+    results: Curves | Path | str,
+    folder: Path | str,
+    average: bool,
+    points: int | None,
+    progress: Progress | None,
+) -> int:
+    """Write every run into a new folder; returns their number."""
+    root, written = _new_folder(folder), 0
+    for run in runs_of(results, average, points):
+        write(run, root)
+        written += 1
+        if progress is not None:
+            progress(written)
+    return written
+
+
 def _rows(run: RunCurve) -> Iterator[tuple[int, dict[str, float]]]:
     """The recording points: step, and the metrics that are not NaN."""
     for i, step in enumerate(run.steps.tolist()):
         yield step, {name: float(values[i]) for name, values in run.scalars.items() if not math.isnan(values[i])}
-
-
-def _cell_of_curves(curves: Curves) -> _Cell:
-    problem = curves.problem
-    values = {metric.column: getattr(curves, metric.attribute) for metric in METRICS}
-    settings = {
-        "environment": problem.environment.name, "monitor": problem.monitor.name, "agent": curves.agent,
-        "steps": int(curves.steps[-1]), "points": len(curves.steps) - 1, "evaluation": curves.evaluation,
-        "discount": problem.discount, "problem": problem.digest,
-    }  # fmt: skip
-    returns = (curves.optimal_return, curves.target_return)
-    return _Cell(problem.name, curves.agent, curves.seeds, curves.steps, values, settings, *returns)
-
-
-def _cells_of_folder(folder: Path | str) -> Iterator[_Cell]:
-    from monmdp.study.results import Results
-
-    for cell in Results(folder).cells.values():
-        values = cell.curves([metric.column for metric in METRICS])
-        returns = (cell.finals(["optimal_return"])["optimal_return"][0], cell.target_return)
-        yield _Cell(cell.problem_name, cell.agent, cell.seeds, cell.steps, values, cell.settings, *returns)
 
 
 def _new_folder(folder: Path | str) -> Path:
