@@ -1,35 +1,57 @@
-"""An agent of your own, in the same compiled loop as ours: in every state it takes the action that it has tried least.
+"""An agent of your own, in the same compiled loop as the built-in ones, with one option and a memory of its own.
 
-Only the choice of an action is new; learning is the library's Q-learning.
+It takes the action whose visit count, plus a bonus for actions that recently changed Q, is smallest.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
+
 import monmdp
-from monmdp.agents.base import QLearner, no_beta, update_q_learner
+from monmdp.agents.choices import choose
+from monmdp.agents.q_learning import QLearner, extended_memory, update_q_learner
 from monmdp.kernels.compile import inlined
-from monmdp.training.evaluation import choose_best
+
+#: The memory of a Q-learner with the last change of Q per pair [S, A], an option, and scratch space [A].
+SurpriseMemory = extended_memory(__name__, "SurpriseMemory", surprise=np.ndarray, weight=float, scores=np.ndarray)
 
 
 @inlined
-def act_least_tried(memory, state, step, key):
-    """The action tried least often in this state; draw 2 · step + 1 of the agent's stream decides among ties."""
+def act_least_tried(memory, state, draws):
+    """The action with the smallest N(s,a) − weight · surprise(s,a); ties are broken at random."""
     n_actions = memory.q.shape[1]
-    counts = memory.visits[state * n_actions : (state + 1) * n_actions]
-    return choose_best(-counts, key, 2 * step + 1), True
+    for action in range(n_actions):
+        count = memory.visits[state * n_actions + action]
+        memory.scores[action] = memory.weight * memory.surprise[state, action] - count
+    return choose(memory.scores, draws), True
+
+
+@inlined
+def update_surprise(memory, transition):
+    """Q-learning, and the size of the change."""
+    state, action = transition.state, transition.action
+    before = memory.q[state, action]
+    update_q_learner(memory, transition)
+    memory.surprise[state, action] = abs(memory.q[state, action] - before)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeastTried(QLearner):
-    """Balanced wandering, and nothing else."""
+    """Tries all actions of a state equally often, and surprising ones more often.
+
+    weight: visits that a change of Q by 1 is worth.
+    """
+
+    weight: float = 10.0
 
     act = act_least_tried
-    update = update_q_learner
-    beta = no_beta
+    update = update_surprise
 
     def memory(self, world, steps, seed):
-        return self.common(world, steps, seed)
+        common = self.common(world, steps, seed)
+        return SurpriseMemory(*common, np.zeros(common.q.shape), float(self.weight), np.zeros(world.n_actions))
 
 
 if __name__ == "__main__":
-    print(monmdp.train(monmdp.make("Loop", "Ask"), LeastTried(), seeds=4))
+    for weight in (0.0, 10.0):
+        print(monmdp.train(monmdp.make("Loop", "Ask"), LeastTried(weight=weight), seeds=4))

@@ -10,6 +10,8 @@ from reference.agents import plain_agent
 
 import monmdp
 from monmdp import Rule, Step
+from monmdp.agents.base import Transition
+from monmdp.agents.choices import Draws
 from monmdp.rng import stream
 from monmdp.world import compact
 
@@ -29,7 +31,7 @@ def one_state(ends: bool, discount: float = 0.5) -> monmdp.MonMDP:
 
 
 class Driven:
-    """An agent that is told what happened; options must be complete."""
+    """An agent that is given transitions one by one; options must be complete."""
 
     def __init__(self, how: str, problem: monmdp.MonMDP, agent: str, steps: int = 100, seed: int = 0, **options: Any):
         first = {"alpha": 1.0, "initial_q": 0.0} if agent in Q_LEARNERS else {"q_max": 1.0, "minimum_reward": 0.0}
@@ -47,12 +49,12 @@ class Driven:
         """One step: what was done, where it led and what was seen of it."""
         pair = state * self.problem.n_actions + action
         env_pair = int(self.problem.env_pair[pair])
-        told = (state, action, env_pair, next_state, ended, shown, monitor, self.step)
         self.memory.visits.ravel()[pair] += 1
         if self.how == "plain":
-            self.memory.update(*told)
+            self.memory.update(state, action, env_pair, next_state, ended, shown, monitor, self.step)
         else:
-            self.kind.update(self.memory, *told)
+            transition = Transition(self.step, state, action, env_pair, next_state, ended, shown, monitor)
+            self.kind.update(self.memory, transition)
         self.step += 1
 
     def begins(self, state: int = 0) -> None:
@@ -74,7 +76,7 @@ class Driven:
         step = self.step if step is None else step
         if self.how == "plain":
             return self.memory.act(state, step)
-        action, exploring = self.kind.act(self.memory, state, step, self.key)
+        action, exploring = self.kind.act(self.memory, state, Draws(self.key, step))
         return int(action), bool(exploring)
 
     @property

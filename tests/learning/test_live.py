@@ -38,7 +38,7 @@ def test_undiscovered_and_terminal_states_are_nobodys_goal():
 
 
 def test_without_a_test_environment_there_is_no_return():
-    found = monmdp.train_live(lake(), "Full", "Naive", steps=200, points=5)
+    found = monmdp.train_live(lake(), "Full", "Naive", steps=200, points=5, reward_range=(0, 1))
     assert np.isnan(found.record.returns).all()
     assert found.steps.tolist() == [0, 40, 80, 120, 160, 200]
     assert found.record.observed.tolist() == found.steps.tolist()
@@ -48,13 +48,21 @@ def test_without_a_test_environment_there_is_no_return():
 def test_the_same_seed_gives_the_same_run(agent):
     slippery = gymnasium.make("FrozenLake-v1", is_slippery=True)
     one, again, other = (
-        monmdp.train_live(slippery, "Random", agent, steps=400, seed=seed, points=4) for seed in (3, 3, 4)
+        monmdp.train_live(slippery, "Random", agent, steps=400, seed=seed, points=4, reward_range=(0, 1))
+        for seed in (3, 3, 4)
     )
     assert same(one.q, again.q)
     assert same(one.visit_counts, again.visit_counts)
     assert not same(one.visit_counts, other.visit_counts)
     tested = monmdp.train_live(
-        slippery, "Random", agent, steps=400, seed=3, points=40, test_env=gymnasium.make("FrozenLake-v1")
+        slippery,
+        "Random",
+        agent,
+        steps=400,
+        seed=3,
+        points=40,
+        reward_range=(0, 1),
+        test_env=gymnasium.make("FrozenLake-v1"),
     )
     assert same(one.q, tested.q)
 
@@ -62,7 +70,12 @@ def test_the_same_seed_gives_the_same_run(agent):
 def test_tuples_of_discrete_parts():
     """Blackjack: sums up to 31, ten dealer cards, an ace or not."""
     found = monmdp.train_live(
-        gymnasium.make("Blackjack-v1"), "Full", "Naive", steps=4000, test_env=gymnasium.make("Blackjack-v1")
+        gymnasium.make("Blackjack-v1"),
+        "Full",
+        "Naive",
+        steps=4000,
+        reward_range=(-1, 1),
+        test_env=gymnasium.make("Blackjack-v1"),
     )
     assert found.visit_counts.shape == (32 * 11 * 2, 2)
     assert found.visit_counts.sum() == 4000
@@ -100,10 +113,12 @@ def test_an_empty_battery_ends_the_episode():
 
 
 def test_hidden_rewards_stay_hidden():
-    never = monmdp.train_live(lake(), "Full(never_observable=[(14, 2)])", "Naive", steps=3000, points=2)
+    never = monmdp.train_live(
+        lake(), "Full(never_observable=[(14, 2)])", "Naive", steps=3000, points=2, reward_range=(0, 1)
+    )
     assert never.record.observed[-1] == 3000 - never.visit_counts[14, 2]
     assert never.visit_counts[14, 2] > 0
-    some = monmdp.train_live(lake(), "Full(observability=0.25)", "Naive", steps=3000, points=2)
+    some = monmdp.train_live(lake(), "Full(observability=0.25)", "Naive", steps=3000, points=2, reward_range=(0, 1))
     assert abs(some.record.observed[-1] - 750) < 5 * np.sqrt(3000 * 0.25 * 0.75)
 
 
@@ -146,3 +161,11 @@ def test_spaces_that_are_not_discrete_are_refused(space):
         monmdp.train_live(Offset(space, None), "Full", "Naive", steps=10)
     with pytest.raises(MonMDPError, match="needs discrete observations"):
         monmdp.train_live(gymnasium.make("CartPole-v1"), "Ask", "Directed", steps=10)
+
+
+def test_optimistic_agents_need_a_range_of_rewards():
+    """Without a table nothing else bounds the return: 100 steps of at most 1, discounted."""
+    with pytest.raises(MonMDPError, match="Optimism needs its option initial_q, or in live training a reward_range"):
+        monmdp.train_live(lake(), "Full", "Optimism", steps=10)
+    first = monmdp.train_live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1))
+    assert first.q.max() == pytest.approx(sum(0.99**t for t in range(100)))

@@ -16,22 +16,21 @@ import numpy as np
 
 import monmdp
 from monmdp.agents import AGENTS, QLearner
-from monmdp.agents.base import no_beta, update_q_learner
+from monmdp.agents.choices import choose_any, further_draw
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.training.loop import loop_of
-from monmdp.kernels.random import uniform
 
 
 @inlined
-def act_at_random(memory, state, step, key):
-    return int(uniform(key, 2 * step + 1) * memory.q.shape[1]), True
+def act_at_random(memory, state, draws):
+    return choose_any(memory.q.shape[1], draws), True
 
 
 @kernel
-def act_with_noise(memory, state, step, key):
+def act_with_noise(memory, state, draws):
     best, choice = -np.inf, 0
     for action in range(memory.q.shape[1]):
-        value = memory.q[state, action] + 0.1 * uniform(key, 1000 * step + action)
+        value = memory.q[state, action] + 0.1 * further_draw(draws, action)
         if value > best:
             best, choice = value, action
     return choice, False
@@ -43,11 +42,6 @@ class Drunk(QLearner):
     """Walks at random."""
 
     act = act_at_random
-    update = update_q_learner
-    beta = no_beta
-
-    def memory(self, world, steps, seed):
-        return self.common(world, steps, seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,8 @@ from comparing import Q_LEARNERS
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.agents.base import schedule
-from monmdp.paper.protocol import agent_defaults
+from monmdp.agents.schedules import schedule
+from monmdp.paper.protocol import paper_job
 
 
 def test_a_line_reaches_both_ends():
@@ -116,7 +116,6 @@ def test_optimism_never_wanders():
 
 def test_defaults_fill_only_what_is_open():
     problem = monmdp.make("RiverSwim", "Experts")
-    defaults = agent_defaults(problem, "Naive")
-    assert monmdp.AGENTS.build("Naive", alpha=0.3).resolved(defaults).alpha == 0.3
-    assert monmdp.AGENTS.build("Naive", alpha=0.3).resolved(defaults).initial_q == 50
-    assert monmdp.AGENTS.build("Naive").resolved(defaults).alpha == (0.5, 0.05)
+    agent = paper_job(problem, "Naive(alpha=0.3)").agent
+    assert (agent.alpha, agent.initial_q) == (0.3, 50)
+    assert paper_job(problem, "Naive").agent.alpha == (0.5, 0.05)

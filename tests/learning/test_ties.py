@@ -9,8 +9,8 @@ import pytest
 from comparing import Q_LEARNERS
 
 import monmdp
+from monmdp.agents.choices import choose_best
 from monmdp.rng import stream
-from monmdp.training.evaluation import choose_best
 
 N = 4000
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import schedule
+from monmdp.agents.schedules import schedule
 from monmdp.problem import Floats, MonMDP
 from reference.base import PlainQLearner
 

@@ -427,7 +427,7 @@ class DirectedModel(Agent):
         n, m = world.n_states, world.n_actions
         model = new_factored_model(world, steps, self.pool_environment, self.pool_monitor, self.known_monitor)
         if self.minimum_reward is None:
-            raise MonMDPError("DirectedModel needs minimum_reward before it can start.")
+            raise MonMDPError("DirectedModel needs minimum_reward, or in live training a reward_range.")
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         room = self._successors(world, steps)
         return DirectedModelMemory(

@@ -325,7 +325,7 @@ class MonitoredMBIE(Agent):
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         if self.q_max is None or self.minimum_reward is None:
-            raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward before it can start.")
+            raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
         monitor_pairs = world.n_monitor_states * world.n_monitor_actions
         known = known_monitor(world) if self.known_monitor else unknown_monitor()

@@ -136,8 +136,8 @@ class QLearner(Agent):
         """The memory that all Q-learners share."""
         if self.alpha is None or self.initial_q is None:
             raise MonMDPError(
-                f"{type(self).__name__} needs its options alpha and initial_q; without a table of the problem, as in "
-                "live training, there is nothing to derive them from."
+                f"{type(self).__name__} needs its option initial_q, or in live training a reward_range from which to "
+                "derive it."
             )
         initial = check.finite(self.initial_q, "The initial Q-value")
         return QMemory(

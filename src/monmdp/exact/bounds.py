@@ -35,13 +35,13 @@ def visible_bounds(problem: MonMDP) -> Bounds:
         candidates.append(float(ending.max()))
     if len(continuing):
         best = float(continuing.max())
-        candidates.append(best * _annuity(problem.discount, horizon))
+        candidates.append(best * annuity(problem.discount, horizon))
         if len(ending):
             last = problem.discount ** (horizon - 1)
-            candidates.append(best * _annuity(problem.discount, horizon - 1) + last * float(ending.max()))
+            candidates.append(best * annuity(problem.discount, horizon - 1) + last * float(ending.max()))
     return Bounds(minimum, max(candidates, default=0.0))
 
 
-def _annuity(discount: float, steps: float) -> float:
+def annuity(discount: float, steps: float) -> float:
     """1 + γ + … + γ^(steps − 1)."""
     return float((1.0 - discount**steps) / (1.0 - discount))

@@ -1,7 +1,6 @@
-"""Training against `env.step`, for Gymnasium environments that cannot be enumerated.
+"""Live training: the same agents against `env.step`, for Gymnasium environments that cannot be enumerated.
 
-The same agents, monitored by any monitor; returns are estimated from greedy test episodes, since there is no
-model to compute them from.
+Returns are estimated from greedy test episodes, since there is no model to compute them from.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from monmdp.agents.base import Agent, HasDiscovery, Transition, as_agent, memory
 from monmdp.agents.choices import Draws
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
+from monmdp.exact.bounds import Bounds, annuity
 from monmdp.join import as_monitor, never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
 from monmdp.monitors import Moment, Monitor, Outcome
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 DEFAULT_POINTS = 100
-#: A pair of a state that was never seen counts as visited this often, so that it is nobody's goal.
+#: Visit count of pairs whose state was never entered, so that none of them is a goal.
 UNDISCOVERED = 2**62
 
 
@@ -54,7 +54,7 @@ class LiveCurves:
 
 @dataclass(frozen=True, kw_only=True)
 class _Sizes(Environment):
-    """What a monitor may know of an environment without a model: how many states and actions it has."""
+    """What a monitor can know of an environment without a model: the number of states and actions."""
 
     n_states: int = 1
     n_actions: int = 1
@@ -77,20 +77,24 @@ def train_live(
     seed: int = 0,
     points: int | None = None,
     discount: float = 0.99,
+    reward_range: tuple[float, float] | None = None,
     test_env: gymnasium.Env[Any, Any] | None = None,
     test_episodes: int = 20,
 ) -> LiveCurves:
-    """Train an agent by playing; observations and actions must be discrete (or tuples of discrete parts).
+    """Train an agent by interaction; observations and actions must be discrete (or tuples of discrete parts).
 
-    points: how often to test, by default 100 times. test_env: a second copy for test episodes; without one,
-    returns are NaN. Agents see joint states; those that were never seen are nobody's goal.
+    points: number of tests, by default 100. reward_range: smallest and largest reward, from which agents derive
+    optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
+    for test episodes; without one, returns are NaN. A state is a possible goal once it was entered.
     """
     length = check.whole(steps, 1, "The number of steps")
     check.whole(seed, 0, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     game = _Game(env, as_monitor(monitor), seed)
     given = as_agent(agent)
-    learner = given.filled({"alpha": 1.0, "minimum_reward": 0.0})
+    learner = given.filled({"alpha": 1.0})
+    if reward_range is not None:
+        learner = learner.filled(learner.defaults(_bounds(env, reward_range, discount)))
     world = game.world(check.discount(discount, 0.99, "The discount"))
     need, room = memory_bytes(learner, world, length), int(available_bytes() * SHARE)
     if need > room:
@@ -152,6 +156,13 @@ def train_live(
     )
 
 
+def _bounds(env: gymnasium.Env[Any, Any], reward_range: tuple[float, float], discount: float) -> Bounds:
+    """Bounds on rewards and values from the range of rewards and the registered step limit."""
+    low, high = (check.finite(reward, "A bound of the reward range") for reward in reward_range)
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
+
+
 @dataclass(frozen=True)
 class _Played:
     env_pair: int
@@ -164,7 +175,7 @@ class _Played:
 
 
 class _Game:
-    """A Gymnasium environment and a monitor, played together."""
+    """A Gymnasium environment joined with a monitor."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor, seed: int) -> None:
         self.env = env
@@ -180,7 +191,7 @@ class _Game:
         self.clock = self.episode = self.env_state = self.monitor_state = 0
 
     def world(self, discount: float) -> World:
-        """Only the sizes of a world: there is no model."""
+        """A world with sizes only, since there is no model."""
         nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
         env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
         return World(
@@ -234,7 +245,7 @@ class _Game:
 
 
 def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> float:
-    """Mean discounted return of greedy test episodes; the first of tied actions is taken."""
+    """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
     total = 0.0
     for episode in range(episodes):
         state, weight, over = game.reset(seed + 1 + episode), 1.0, False
@@ -246,11 +257,11 @@ def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> 
     return total / episodes
 
 
-def _pick(chances: list[float], luck: float) -> int:
-    """The index that `luck` in [0, 1) selects."""
+def _pick(chances: list[float], draw: float) -> int:
+    """The index that a draw in [0, 1) selects."""
     for index, chance in enumerate(chances):
-        luck -= chance
-        if luck < 0:
+        draw -= chance
+        if draw < 0:
             return index
     return len(chances) - 1
 
