@@ -7,7 +7,6 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 
 import tyro
 
@@ -91,7 +90,7 @@ def _parse(words: list[str]) -> Command:
 
 
 def _first_sentence(page: str) -> str:
-    """The text of an error box above its first rule."""
+    """The text of an error box between its first two rules."""
     lines = [line.strip("│ ") for line in re.sub(r"\x1b\[[0-9;]*m", "", page).splitlines()]
-    words = " ".join(takewhile(lambda line: not line.startswith("───"), lines[1:])).split()
-    return " ".join(words).rstrip(".")
+    rules = [i for i, line in enumerate(lines) if line.startswith(("╭", "───", "---"))]
+    return " ".join(" ".join(lines[rules[0] + 1 : rules[1]]).split()).rstrip(".")

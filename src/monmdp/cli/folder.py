@@ -94,8 +94,7 @@ def _verify(store: Store, messages: Console) -> None:
 class Report(Command):
     """Write a results folder as one HTML page to explore.
 
-    It shows an overview, curves, the paper's claims and single runs, in one file that works offline, on a phone and
-    with the keyboard.
+    One file that works offline, with curves, claims and single runs.
 
     Example: monmdp report results --out report.html
     """

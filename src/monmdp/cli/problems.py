@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
@@ -89,7 +90,8 @@ def _meanings(entry: Any) -> dict[str, str]:
     text, options = inspect.cleandoc(entry.__doc__ or ""), set(_defaults(entry))
     starts = [match for match in OPTION_NAMES.finditer(text) if options.issuperset(re.split(", | and ", match[1]))]
     meanings: dict[str, str] = {}
-    for match, end in zip(starts, [*(match.start() for match in starts[1:]), len(text)], strict=True):
+    for match, following in zip_longest(starts, starts[1:]):
+        end = len(text) if following is None else following.start()
         meaning = text[match.end() : end].partition("\n\n")[0]
         meanings |= dict.fromkeys(re.split(", | and ", match[1]), " ".join(meaning.split()))
     return meanings

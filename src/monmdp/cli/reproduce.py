@@ -28,15 +28,14 @@ SWEEPS_OWN = option("as in the sweep")
 class Reproduce(Command):
     """Run a sweep, such as the whole paper, into a results folder.
 
-    Runs that are in the folder already are skipped, so an interrupted sweep can be continued with the same command.
+    Runs in the folder are skipped: repeat the command to continue a sweep.
 
     Examples: monmdp reproduce --preset quick --out results
-              monmdp reproduce --envs Loop,OneWay --monitors Ask,Level --agents Directed,Naive --seeds 10
+              monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
     """
 
     preset: Annotated[str | None, option("paper")] = None
-    """paper, quick, epsilon, pessimism, successors, observability, reward-noise, tenth, followup, unsolvable or
-    ablation."""
+    """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
     sweep: Annotated[Path | None, option("none")] = None
     """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Path = Path("results")
