@@ -31,12 +31,7 @@ def terminal(
     box = HORIZONTALS if lines else SIMPLE_HEAD if header else None
     plain_title = Text(title, style="bold") if title else None
     table = Table(
-        title=plain_title,
-        title_justify="left",
-        box=box,
-        show_header=bool(header),
-        show_lines=lines,
-        pad_edge=False,
+        title=plain_title, title_justify="left", box=box, show_header=bool(header), show_lines=lines, pad_edge=False
     )
     content = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     for i in range(max(len(row) for row in [header, *content])):
