@@ -102,7 +102,7 @@ def test_solve_draws_the_policy_for_every_monitor_state(capsys):
 def test_solve_gymnasium_environments(capsys):
     found = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
     assert found["optimal_return"] == pytest.approx(0.99**5)
-    assert "no places" in output(capsys, "solve", "Taxi-v4")
+    assert "no positions" in output(capsys, "solve", "Taxi-v4")
 
 
 @pytest.mark.parametrize("words", [("EMPTY", "ask"), ("empty", "ASK"), ("eMpTy(rows=6)", "Ask")])

@@ -79,7 +79,7 @@ def _verify(store: Store, messages: Console) -> None:
     from monmdp.study.store import KINDS, verify
 
     n_files, damages = sum(1 for kind in KINDS for _ in store.files(kind)), []
-    with progress(new_console(stderr=True), "checking", n_files) as update:
+    with progress("checking", n_files) as update:
         for _, damage in verify(store):
             update(advance=1)
             damages += [damage] if damage else []
@@ -107,11 +107,9 @@ class Report(Command):
         from monmdp.machine import readable
         from monmdp.report import write_page
 
-        with progress(console, "reading results") as update:
+        with progress("reading results") as update:
             page = write_page(
-                self.folder,
-                self.out,
-                lambda part, done, total: update(description=part, completed=done, total=total),
+                self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)
             )
         say(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
 
@@ -274,9 +272,7 @@ class Export(Command):
 
         runs = count_runs(self.folder, self.average)
         write = to_tensorboard if self.to == "tensorboard" else to_wandb
-        with progress(console, f"writing {runs:,} runs", runs) as update:
-            write(
-                self.folder, self.out, self.average, self.points, progress=lambda written: update(completed=written)
-            )  # fmt: skip
+        with progress(f"writing {runs:,} runs", runs) as update:
+            write(self.folder, self.out, self.average, self.points, progress=lambda done: update(completed=done))
         view = VIEWERS[self.to].format(out=self.out)
         say(console, f"{runs:,} runs are in {self.out}; view them with: {view}")

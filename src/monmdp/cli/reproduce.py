@@ -138,7 +138,7 @@ class _Display(ExitStack):
     def __init__(self, console: Console) -> None:
         super().__init__()
         self._console = console
-        self._bar = self.enter_context(progress(console, "preparing"))
+        self._bar = self.enter_context(progress("preparing"))
         self._started = self._logged = time.monotonic()
 
     def update(self, report: Report, steps: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from monmdp.errors import MonMDPError
@@ -86,12 +86,13 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def progress(console: Console, description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-    """A progress bar on a terminal; yields a function that updates description, completed, total or advance."""
-    columns = (
-        TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
+def progress(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error, if that is a terminal.
+
+    Yields a function that updates it, with any of description, completed, total and advance.
+    """
+    console = new_console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda **changes: bar.update(task, **changes)

@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from rich.console import Console
 
-from monmdp.cli.shared import (
-    Device,
-    Json,
-    Threads,
-    TrainingArguments,
-    check_file,
-    new_console,
-    option,
-    print_json,
-    progress,
-    say,
-)
+from monmdp.cli.shared import Device, Json, Threads, TrainingArguments, check_file, option, print_json, progress, say
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
@@ -55,7 +44,7 @@ class Train(TrainingArguments):
         check_file(self.save, ".npz", ".csv")
         check_file(self.plot, ".png", ".pdf", ".svg")
         problem = self.problem()
-        with progress(new_console(stderr=True), "preparing (the first run compiles kernels)") as update:
+        with progress("preparing (the first run compiles kernels)") as update:
             from monmdp.study.train import train
 
             curves = train(
