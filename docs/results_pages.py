@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from monmdp.cli.folder import CLAIM_COLUMNS
+from monmdp.cli.results import CLAIM_COLUMNS
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims

@@ -12,9 +12,9 @@ import tyro
 
 from monmdp.cli.bench import Bench
 from monmdp.cli.doctor import Doctor
-from monmdp.cli.folder import Claims, Export, Figure, Report, Results
 from monmdp.cli.problems import List, Optima, Solve
 from monmdp.cli.reproduce import Reproduce
+from monmdp.cli.results import Claims, Export, Figure, Report, Results
 from monmdp.cli.shared import Command, new_console, say
 from monmdp.cli.train import Train
 from monmdp.cli.watch import Watch

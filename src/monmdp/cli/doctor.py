@@ -40,7 +40,8 @@ class Doctor(Command):
     def run(self, console: Console) -> None:
         with console.status("Checking (the first run compiles kernels) …"):
             facts = {"versions": versions(), "machine": machine()}
-            findings = {"core": [run_check(name, check, REINSTALL) for name, check in CORE_CHECKS.items()]}
+            findings: dict[str, list[Finding]] = {"core": [], "cache": [], "extras": [], "plugins": []}
+            findings["core"] = [run_check(name, check, REINSTALL) for name, check in CORE_CHECKS.items()]
             core_works = all(finding.state == "works" for finding in findings["core"])
             if core_works:
                 findings |= {"cache": [check_cache()], "extras": check_extras(), "plugins": check_plugins()}

@@ -56,6 +56,8 @@ class Watch(TrainingArguments):
         seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
         run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
+        with console.status("Preparing (the first run compiles kernels) …"):
+            run.advance(0)
         last: LastStep | None = None
         paused = False
         with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:

@@ -136,7 +136,7 @@ class Figure(Command):
     def run(self, console: Console) -> None:
         from monmdp.figures import FIGURES, draw_figures, figure_kind
         from monmdp.figures.drawing import DEFAULT_PROBLEM
-        from monmdp.study.results import Results
+        from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
         if name == "list":
@@ -147,7 +147,7 @@ class Figure(Command):
         if (self.env or self.monitor) and not any(kind.single for kind in kinds):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
-        results = Results(self.folder)
+        results = StoredResults(self.folder)
         problem = (
             _spelled(self.env, results.environments, "environment") if self.env else DEFAULT_PROBLEM[0],
             _spelled(self.monitor, results.monitors, "monitor") if self.monitor else DEFAULT_PROBLEM[1],
@@ -191,12 +191,12 @@ class Claims(Command):
 
     def run(self, console: Console) -> None:
         from monmdp.paper.claims import check_claims
-        from monmdp.study.results import Results
+        from monmdp.study.results import Results as StoredResults
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
             raise MonMDPError(f"{out} must end in .md or .csv.")
-        results, messages = Results(self.folder), new_console(stderr=True)
+        results, messages = StoredResults(self.folder), new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
         try:
