@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
 
-from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, progress, say
+from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress
 from monmdp.tables import markdown, terminal
 
 HEADER = ("problem", "agent", "pairs", "ns per step", "µs per evaluation")
@@ -43,7 +43,7 @@ class Bench(Command):
         if result.rows:
             console.print(terminal(HEADER, result.rows, result.machine, "llrrr"))
         for sentence in result.sentences:
-            say(console, sentence)
+            print_line(console, sentence)
 
     def _on_gpu(self) -> bool:
         if self.device == "cpu":

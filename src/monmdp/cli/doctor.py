@@ -21,7 +21,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, print_json, say
+from monmdp.cli.shared import Command, Json, print_json, print_line
 from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
@@ -57,7 +57,7 @@ class Doctor(Command):
                 rows = [(Text(f.state, STYLES[f.state]), f.name, f.message) for f in section]
                 if rows:
                     console.print(terminal((), rows, title), "")
-            say(console, f"To do: {'; '.join(advice)}." if advice else "Everything works.", "bold")
+            print_line(console, f"To do: {'; '.join(advice)}." if advice else "Everything works.", "bold")
         if not core_works:
             raise MonMDPError(f"The core does not work: {advice[0]}.")
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, progress, say
+from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, print_line, progress
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
@@ -49,7 +49,7 @@ class Results(Command):
         messages = new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = compact(store)
-            say(messages, f"Merged {before} files into {after}.")
+            print_line(messages, f"Merged {before} files into {after}.")
         if self.verify:
             _verify(store, messages)
         settings, seeds, damaged = {}, dict[str, set[int]](), []
@@ -71,7 +71,7 @@ class Results(Command):
         rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
         console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
         for line in damaged:
-            say(console, line, "yellow")
+            print_line(console, line, "yellow")
 
 
 def _verify(store: Store, messages: Console) -> None:
@@ -84,10 +84,10 @@ def _verify(store: Store, messages: Console) -> None:
             update(advance=1)
             damages += [damage] if damage else []
     for damage in damages:
-        say(messages, f"{damage} It is now {store.set_aside(damage.path)}.")
+        print_line(messages, f"{damage} It is now {store.set_aside(damage.path)}.")
     if damages:
         raise MonMDPError(f"{len(damages)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
-    say(messages, f"All {n_files} files are intact.")
+    print_line(messages, f"All {n_files} files are intact.")
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Report(Command):
             page = write_page(
                 self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)
             )
-        say(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
+        print_line(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,14 @@ class Figure(Command):
             _spelled(self.monitor, results.monitors, "monitor") if self.monitor else DEFAULT_PROBLEM[1],
         )
         for line in results.damaged:
-            say(console, line, "yellow")
+            print_line(console, line, "yellow")
         n_drawn = 0
         for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, problem):
             if not isinstance(files, MonMDPError):
                 n_drawn += 1
-                say(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
+                print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
             elif name == "all":
-                say(console, f"{drawn} is left out: {files}", "yellow")
+                print_line(console, f"{drawn} is left out: {files}", "yellow")
             else:
                 raise files
         if not n_drawn:
@@ -213,8 +213,8 @@ class Claims(Command):
                 console.print(_table(DETAIL_COLUMNS, claim.details, claim.claim))
             console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
         for line in results.damaged:
-            say(messages, line, "yellow")
-        say(messages if self.json else console, f"Written to {out}.")
+            print_line(messages, line, "yellow")
+        print_line(messages if self.json else console, f"Written to {out}.")
 
 
 def _cells(columns: tuple[str, ...], row: Any) -> list[str]:
@@ -275,4 +275,4 @@ class Export(Command):
         with progress(f"writing {runs:,} runs", runs) as update:
             write(self.folder, self.out, self.average, self.points, progress=lambda done: update(completed=done))
         view = VIEWERS[self.to].format(out=self.out)
-        say(console, f"{runs:,} runs are in {self.out}; view them with: {view}")
+        print_line(console, f"{runs:,} runs are in {self.out}; view them with: {view}")

@@ -75,7 +75,7 @@ def new_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def say(console: Console, text: object, style: str = "") -> None:
+def print_line(console: Console, text: object, style: str = "") -> None:
     """Print a line of text without wrapping it, so that paths can be copied."""
     console.print(str(text), style=style, soft_wrap=True)
 

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from rich.console import Console
 
-from monmdp.cli.shared import Device, Json, Threads, TrainingArguments, check_file, option, print_json, progress, say
+from monmdp.cli.shared import (
+    Device,
+    Json,
+    Threads,
+    TrainingArguments,
+    check_file,
+    option,
+    print_json,
+    print_line,
+    progress,
+)
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
@@ -70,7 +80,7 @@ class Train(TrainingArguments):
         console.print(terminal((), _facts(curves).items(), f"{curves.agent} in {curves.problem.name}"))
         for content, path in (("Curves", self.save), ("Plot", self.plot)):
             if path is not None:
-                say(console, f"{content} written to {path}.")
+                print_line(console, f"{content} written to {path}.")
 
 
 def progress_of(status: Status) -> dict[str, Any]:
