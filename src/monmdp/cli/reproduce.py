@@ -16,6 +16,7 @@ from rich.table import Table
 from monmdp.errors import MonMDPError
 
 if TYPE_CHECKING:
+    from monmdp.study.executors import Executor
     from monmdp.study.plan import Batch
     from monmdp.study.runner import Report
 
@@ -65,23 +66,24 @@ class Reproduce:
 
     def run(self, console: Console) -> None:
         """Run what is left of the sweep, or only say what that is."""
+        from monmdp.paper.presets import preset
         from monmdp.study.plan import parse_shard
         from monmdp.study.runner import plan_sweep, run_sweep
-        from monmdp.study.sweep import narrowed, preset, read_sweeps
+        from monmdp.study.sweep import narrowed, read_sweeps
 
         shard = parse_shard(self.shard)
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
         sweeps = narrowed(
-            preset(self.preset or "paper") if self.sweep is None else read_sweeps(self.sweep),
-            split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.budget,
-            self.points,
+            [preset(self.preset or "paper")] if self.sweep is None else read_sweeps(self.sweep),
+            environments=split(self.envs), monitors=split(self.monitors), agents=split(self.agents),
+            seeds=self.seeds, steps=self.steps, budget=self.budget, points=self.points,
         )  # fmt: skip
         if self.dry_run:
             report, left = plan_sweep(sweeps, self.out, shard)
             _print_plan(console, report, left, self.threads)
             return
-        cluster = _cluster(self.on)
+        executor = _executor(self.on)
         watch = _Display(console)
         try:
             report = run_sweep(
@@ -90,7 +92,7 @@ class Reproduce:
                 shard=shard,
                 threads=self.threads,
                 watcher=watch.update,
-                cluster=cluster,
+                executor=executor,
                 device=self.device,
             )
         except KeyboardInterrupt:
@@ -129,13 +131,13 @@ def split(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-def _cluster(on: str) -> object | None:
+def _executor(on: str) -> Executor | None:
     if on == "here":
         return None
     kind, _, address = on.partition(":")
     if kind != "ray":
         raise MonMDPError(f"Sweeps run here, on ray or on ray:HOST:PORT, not on {on!r}.")
-    from monmdp.study.cluster import RayCluster
+    from monmdp.study.ray_cluster import RayCluster
 
     return RayCluster(address or None)
 
@@ -166,7 +168,7 @@ class _Display:
         elif now - self._logged >= LOG_EVERY:
             self._logged = now
             left = "getting ready (the first time, kernels are compiled)"
-            part = report.worked / report.work if report.worked else done / max(report.steps, 1)
+            part = report.done_seconds / report.planned_seconds if report.done_seconds else done / max(report.steps, 1)
             if part > 0:
                 left = f"{speed}, about {elapsed * (1 / part - 1):.0f} s left"
             self._console.print(f"{report.done} of {report.runs} runs, {left}")
@@ -184,7 +186,7 @@ def _print_plan(console: Console, report: Report, left: list[Batch], threads: in
     seconds = sum(batch.seconds for batch in left) / cores
     longest = max((batch.seconds for batch in left), default=0.0)
     rows = {
-        "cells": f"{len(report.wishes):,}",
+        "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
         "runs there already": f"{report.skipped:,}",
         "steps to do": f"{report.steps:,}",
@@ -200,20 +202,18 @@ def _print_plan(console: Console, report: Report, left: list[Batch], threads: in
 
 def _print_summary(console: Console, report: Report) -> None:
     """Fraction of seeds solved, problems × agents."""
-    from monmdp.study.summary import fraction_solved
+    from monmdp.study.results import Results
 
-    wanted = {cell.identity: cell for cell, _ in report.wishes}
-    found = fraction_solved(report.folder, set(wanted))
-    if not found:
+    if report.done + report.skipped == 0:
         return
-    agents = list(dict.fromkeys(cell.settings["agent"] for cell in wanted.values()))
+    cells = {cell.identity: cell for cell in Results(report.folder).cells.values()}
+    agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
     rows: dict[str, dict[str, str]] = {}
-    for identity, cell in wanted.items():
-        if identity not in found:
+    for request in report.requested:
+        if request.identity not in cells:
             continue
-        solved, seeds = found[identity]
-        row = rows.setdefault(cell.problem.name, {})
-        agent, share = cell.settings["agent"], f"{solved / seeds:.0%}"
+        row = rows.setdefault(request.job.problem.name, {})
+        agent, share = request.job.agent_name, f"{cells[request.identity].solved.mean():.0%}"
         row[agent] = f"{row[agent]}, {share}" if agent in row else share  # the same names with other settings
     table = Table(title="seeds that ended optimal", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("problem", no_wrap=True)

@@ -75,8 +75,8 @@ def _verify(store: Store, talk: Console) -> None:
     checked = track(verify(store), "checking", files, console=quiet, transient=True, disable=not quiet.is_terminal)
     wrong = [damage for _, damage in checked if damage is not None]
     for damage in wrong:
-        aside = store.set_aside(damage.path)
-        talk.print(f"{damage} It is now {aside}.", soft_wrap=True, markup=False)
+        moved = store.quarantine(damage.path)
+        talk.print(f"{damage} It is now {moved}.", soft_wrap=True, markup=False)
     if wrong:
         raise MonMDPError(f"{len(wrong)} of {files} files are damaged; reproduce does them again.")
     talk.print(f"All {files} files are sound.")

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.paper.presets import MAIN_ENVIRONMENTS
 from monmdp.paper.protocol import kind
 from monmdp.problem import Floats, Integers
 from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
-from monmdp.study.sweep import MAIN_ENVIRONMENTS
 
 #: Points of a curve that a panel can show.
 SHOWN_POINTS = 126

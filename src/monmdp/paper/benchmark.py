@@ -18,9 +18,10 @@ from monmdp.join import make
 from monmdp.machine import n_cores
 from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
 from monmdp.problem import MonMDP
-from monmdp.study.plan import BATCH, Batch
-from monmdp.study.runner import Control, Outcome, run_batch, run_sweep
-from monmdp.study.sweep import PAPER_AGENTS, Sweep
+from monmdp.study.executors import Outcome, Threads, Tracker
+from monmdp.study.plan import BATCH
+from monmdp.study.runner import run_sweep
+from monmdp.study.sweep import Sweep
 from monmdp.training.job import as_agent, train
 
 #: Problems of different kind and size whose rows are shown.
@@ -122,16 +123,17 @@ def sweep_overhead() -> tuple[float, float]:
     """Seconds that a small sweep takes on one core, and how many of them are training."""
     trained = 0.0
 
-    def note(batch: Batch, control: Control) -> Outcome:
-        nonlocal trained
-        outcome = run_batch(batch, control)
-        trained += 0.0 if outcome.curves is None else outcome.curves.seconds
-        return outcome
+    class Timed(Threads):
+        def train(self, tracker: Tracker) -> Outcome:
+            nonlocal trained
+            outcome = super().train(tracker)
+            trained += outcome.seconds
+            return outcome
 
     with TemporaryDirectory() as folder:
         sweep = Sweep(environments=OVERHEAD_ENVIRONMENTS, monitors=OVERHEAD_MONITORS, seeds=BATCH)
         started = time.perf_counter()
-        run_sweep([sweep], folder, threads=1, train=note)
+        run_sweep(sweep, folder, executor=Timed(1))
         return time.perf_counter() - started, trained
 
 

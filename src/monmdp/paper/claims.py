@@ -22,12 +22,11 @@ from monmdp.paper.evidence import (
     runs_of,
     where_testable,
 )
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.paper.theorem import exploring_against_bound, told_of_bounds
 from monmdp.problem import Floats
 from monmdp.statistics import mean_interval, paired_difference
 from monmdp.study.results import CellResults, Results
-from monmdp.study.sweep import PAPER_AGENTS
 
 __all__ = ["Claim", "Detail", "check_claims"]
 

@@ -9,8 +9,7 @@ from monmdp.cuda.backend import Spent, device, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
 from monmdp.machine import readable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.training.job import Job
 
 #: The longest runs of the paper.

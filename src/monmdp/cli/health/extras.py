@@ -68,7 +68,7 @@ def _shows() -> str:
 def _distributes() -> str:
     import ray
 
-    from monmdp.study.cluster import train_remotely
+    from monmdp.study.ray_cluster import train_remotely
 
     packer: Any = ray.cloudpickle
     assert packer.loads(packer.dumps(train_remotely)) is train_remotely
