@@ -1,6 +1,6 @@
-"""The paper on a GPU four times, and in parts: `python benchmarks/gpu_parts.py`.
+"""Run the paper on a GPU four times, and in parts: `python benchmarks/gpu_parts.py`.
 
-Prints device seconds, those of evaluation among them, and seconds with packing and transfers.
+Prints the device time, the evaluation time included in it, and the wall-clock time with packing and transfers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTS: dict[str, Callable[[str], bool]] = {
 
 
 def measured(jobs: list[Job]) -> str:
-    """Train all seeds of some jobs."""
+    """Train all seeds of some jobs and describe the time it took."""
     spent, started, runs = Spent(), time.perf_counter(), 0
     for part, _ in train_on_gpu([Work(job, tuple(range(SEEDS))) for job in jobs], spent=spent):
         runs += len(part.seeds)
@@ -37,6 +37,6 @@ if __name__ == "__main__":
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
     paper = [Job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
     for _ in train_on_gpu([Work(Job(job.problem, job.agent, 100), (0,)) for job in paper]):
-        pass  # compiles
+        pass  # compile
     for label, chosen in PARTS.items():
         print(f"{label}: {measured([job for job in paper if chosen(job.agent_name)])}", flush=True)
