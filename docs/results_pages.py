@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from monmdp.cli.claims import COLUMNS, markdown
 from PIL import Image
 
-from monmdp.cli.claims import COLUMNS, markdown
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims

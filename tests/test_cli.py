@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 import monmdp
-from monmdp.cli import main
+from monmdp.cli import COMMANDS, main
 
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    """A terminal in which tables are not folded."""
+    """A terminal wide enough for every table."""
     monkeypatch.setenv("COLUMNS", "300")
 
 
@@ -25,8 +26,8 @@ def output(capsys, *words: str) -> str:
     return printed.out
 
 
-def complaint(capsys, *words: str) -> str:
-    """What a failing command says; it must end with exit code 2 and without a stack trace."""
+def error(capsys, *words: str) -> str:
+    """The message of a failing command; it must end with exit code 2 and without a stack trace."""
     try:
         code = main(list(words))
     except SystemExit as stop:
@@ -37,12 +38,20 @@ def complaint(capsys, *words: str) -> str:
     return printed.err
 
 
-def test_list_names_everything(capsys):
+def test_list_shows_every_name_and_the_options(capsys):
     shown = output(capsys, "list")
-    for name in (*monmdp.ENVIRONMENTS, *monmdp.MONITORS):
+    for name in (*monmdp.ENVIRONMENTS, *monmdp.MONITORS, *monmdp.AGENTS):
         assert name in shown
-    for option in ("observability", "never_observable", "step_limit", "random_action", "cost=0.2"):
+    for option in ("observability=1.0", "never_observable=()", "step_limit='auto'", "random_action=0.0", "cost=0.2"):
         assert option in shown
+
+
+def test_list_explains_the_options_of_agents(capsys):
+    shown = output(capsys, "list")
+    assert "beta_bar=0.01: explore while β is above it." in shown
+    assert "observe_bonus=0.05: β_KL of the bound on being shown a reward." in shown
+    (explained,) = [line for line in shown.splitlines() if line.startswith("initial_q=None")]
+    assert "the largest return that the problem's visible rewards allow" in explained
 
 
 def test_list_as_json(capsys):
@@ -90,14 +99,14 @@ def test_solve_draws_the_policy_for_every_monitor_state(capsys):
     assert "↓" in shown
 
 
-def test_solve_takes_gymnasium_tables_and_options(capsys):
+def test_solve_gymnasium_environments(capsys):
     found = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
     assert found["optimal_return"] == pytest.approx(0.99**5)
     assert "no places" in output(capsys, "solve", "Taxi-v4")
 
 
 @pytest.mark.parametrize("words", [("EMPTY", "ask"), ("empty", "ASK"), ("eMpTy(rows=6)", "Ask")])
-def test_names_in_any_case(capsys, words):
+def test_names_are_matched_in_any_case(capsys, words):
     found = json.loads(output(capsys, "solve", *words, "--json"))
     assert found["digest"] == monmdp.make("Empty", "Ask").digest
 
@@ -141,34 +150,48 @@ def test_version(capsys):
         (("sovle", "Empty"), "'sovle'", "'solve'"),
     ],
 )
-def test_bad_values_end_in_one_line(capsys, words, culprit, hint):
-    said = complaint(capsys, *words)
-    assert said.count("\n") == 1
-    assert culprit in said
-    assert hint in said
+def test_bad_values_print_one_line(capsys, words, culprit, hint):
+    message = error(capsys, *words)
+    assert message.count("\n") == 1
+    assert culprit in message
+    assert hint in message
 
 
 @pytest.mark.parametrize(
     ("words", "culprit"),
     [
-        (("solve",), "environment"),
+        (("solve",), "ENVIRONMENT"),
         (("solve", "Empty", "--discount", "high"), "high"),
         (("solve", "Empty", "--jsn"), "--jsn"),
         (("solve", "Empty", "Ask", "Ask"), "Ask"),
     ],
 )
-def test_arguments_that_cannot_be_read_end_in_one_line(capsys, words, culprit):
-    said = complaint(capsys, *words)
-    assert culprit in said
-    assert said.count("\n") == 1
+def test_bad_arguments_print_one_line(capsys, words, culprit):
+    message = error(capsys, *words)
+    assert culprit in message
+    assert message.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("solve", "--help")])
-def test_help(capsys, words):
+@pytest.mark.parametrize("words", [(), ("--help",)])
+def test_overview_fits_80_columns(capsys, words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = output(capsys, *words).splitlines()
+    assert max(map(len, lines)) <= 80
+    for command in COMMANDS:
+        (summary,) = [line for line in lines if line.split()[:1] == [command]]
+        assert summary.rstrip().endswith(".")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:
-        main(list(words))
+        main([command, "--help"])
+    shown = capsys.readouterr().out
     assert stop.value.code == 0
-    assert "solve" in capsys.readouterr().out
+    assert re.search(rf"Examples?: monmdp {command}\b", shown)
+    assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
+    assert "None" not in shown
 
 
 def run(*words: str) -> subprocess.CompletedProcess:

@@ -93,7 +93,7 @@ def test_killed_while_writing_the_merged_file(many, folder, monkeypatch):
         raise KeyboardInterrupt
 
     before = file_bytes(folder)
-    monkeypatch.setattr(store, "write_aside", power_cut)
+    monkeypatch.setattr(store, "write_atomically", power_cut)
     with pytest.raises(KeyboardInterrupt):
         compact(Store(folder))
     assert file_bytes(folder) == before

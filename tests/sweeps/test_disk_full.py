@@ -58,7 +58,7 @@ def test_a_small_disk(undisturbed, small_disk):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=errno.errorcode.get)
 def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monkeypatch, capsys):
     """Quota or disk, tables or curves: a batch is there with both of its files, or done again."""
-    folder, original = tmp_path / "r", store.write_aside
+    folder, original = tmp_path / "r", store.write_atomically
 
     def full(path, content):
         if path.relative_to(folder).parts[:3] == (kind, "Walk", "Ask"):
@@ -66,7 +66,7 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
         original(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "write_aside", full)
+        patched.setattr(store, "write_atomically", full)
         said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(folder), "--threads", "1")
     assert f"The disk of {folder} is full" in said
     assert not (folder / "curves" / "Walk" / "Ask").exists()
@@ -79,6 +79,6 @@ def test_a_disk_that_breaks(tmp_path, monkeypatch, capsys):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monmdp.study.store.Store(tmp_path, create=True)
-    monkeypatch.setattr(store, "write_aside", broken)
+    monkeypatch.setattr(store, "write_atomically", broken)
     said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
     assert "cannot be written: Input/output error" in said

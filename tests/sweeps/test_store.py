@@ -15,7 +15,7 @@ from sweeping import SINGLE, TINY, finished, runs_on_disk
 
 import monmdp
 from monmdp.study.cells import Cell
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
@@ -128,7 +128,7 @@ def test_two_writers_of_one_file_do_not_meet(tmp_path):
     def write() -> None:
         try:
             for _ in range(100):
-                write_aside(tmp_path / "file", b"x" * 5000)
+                write_atomically(tmp_path / "file", b"x" * 5000)
         except OSError as error:
             wrong.append(error)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monmdp.errors import MonMDPError
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,7 +43,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     for kind in ("pdf", "png", "csv"):
         path = folder / f"{name}.{kind}"
         try:
-            write_aside(path, contents[kind])
+            write_atomically(path, contents[kind])
         except OSError as error:
             raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
         paths.append(path)

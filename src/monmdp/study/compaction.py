@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from pathlib import Path
 
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, sync_folder, write_parquet
+from monmdp.study.results import Results
+from monmdp.study.store import Entry, read_runs, sync_folder, write_parquet
 
 
-def compact(store: Store) -> tuple[int, int]:
+def compact(folder: Path | str) -> tuple[int, int]:
     """Merge the files of every cell; returns the number of files before and after.
 
     The merged file is on disk before the first of its parts is removed; a run that is in two files for a moment
     counts once. Damaged files are left alone.
     """
-    before = after = 0
-    for kind in KINDS:
-        groups: dict[str, list[Entry]] = defaultdict(list)
-        for path in store.files(kind):
-            before += 1
-            try:
-                entry = read_entry(path)
-                groups[entry.identity].append(entry)
-            except DamagedFileError:
-                after += 1
-        for entries in groups.values():
-            after += 1
+    results = Results(folder, required=False)
+    before = after = len(results.damage)
+    for files in results.files.values():
+        for kind, entries in files.items():
+            before += len(entries)
+            after += bool(entries)
             if len(entries) > 1:
                 _merge(entries, kind)
     return before, after

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
@@ -54,6 +54,12 @@ class Tracker:
     def steps(self) -> int:
         """Training steps done."""
         return int(self.progress[:, 0].sum())
+
+    def latest(self) -> Iterator[tuple[int, float, int]]:
+        """The steps done, the last recorded return and the number of observed rewards of each seed."""
+        for (steps, points), record in zip(self.progress.tolist(), self.records, strict=True):
+            last = min(max(points - 1, 0), len(record.returns) - 1)
+            yield steps, record.returns[last], record.observed[last]
 
 
 class Executor(ABC):

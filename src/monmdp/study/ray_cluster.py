@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import subprocess
 import sys
 from collections import deque
@@ -34,13 +33,15 @@ class RayCluster(Executor):
 
     def __init__(self, address: str | None = None) -> None:
         super().__init__()
-        host_and_port = None if address is None else _host_and_port(address)
+        host, _, port = (address or "localhost:0").rpartition(":")
+        if not host or not port.isdigit():
+            raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
         try:
             import ray
         except ImportError:
             raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
-        if host_and_port is not None:
-            _check_reachable(*host_and_port)
+        if address is not None:
+            _check_reachable(address)
         self._ray: Any = ray
         self._address = address
         self._waiting: deque[Batch] = deque()
@@ -96,24 +97,12 @@ class RayCluster(Executor):
         return []
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
-    return host, int(port)
-
-
-def _check_reachable(host: str, port: int) -> None:
+def _check_reachable(address: str) -> None:
     """Raise an error within seconds if no cluster answers; Ray itself would wait for minutes."""
-    address = f"{host}:{port}"
-    try:
-        socket.create_connection((host, port), timeout=TIMEOUT).close()
-    except OSError as error:
-        raise MonMDPError(f"No Ray cluster answers at {address}: {error.strerror or error}.") from None
     check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
     try:
         healthy = subprocess.run(check, capture_output=True, timeout=TIMEOUT, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         healthy = False
     if not healthy:
-        raise MonMDPError(f"The program that answers at {address} is not a healthy Ray cluster.")
+        raise MonMDPError(f"No healthy Ray cluster answers at {address}.")

@@ -35,7 +35,6 @@ class CellResults:
     """All runs of one agent in one problem with the same settings.
 
     agent: a label, the agent's name followed by settings if these alone distinguish it from another cell.
-    files: the files of each kind, "curves" and "tables".
     """
 
     identity: str
@@ -125,36 +124,44 @@ class CellResults:
 
 
 class Results:
-    """The cells of a folder, in the paper's order and then by name; damaged files are listed and left out."""
+    """The cells of a folder; environments, monitors and agents in the paper's order and then by name.
 
-    def __init__(self, folder: Path | str) -> None:
+    files: identity → kind → files. damage: damaged or foreign file → message; these files are left out.
+    required: raise an error if there are no runs.
+    """
+
+    def __init__(self, folder: Path | str, required: bool = True) -> None:
         self.folder = Path(folder)
-        self.damaged: list[str] = []
+        self.damage: dict[Path, str] = {}
+        self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
-        files: dict[str, dict[str, list[Entry]]] = {}
         store = Store(folder)
         for kind in KINDS:
             for path in store.files(kind):
                 try:
                     entry = read_entry(path)
                 except DamagedFileError as damage:
-                    self.damaged.append(str(damage))
-                    continue
-                settings[entry.identity] = entry.settings
-                files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
+                    self.damage[path] = str(damage)
+                else:
+                    settings[entry.identity] = entry.settings
+                    self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
         labels = _agent_labels(settings)
         self.cells: dict[tuple[str, str, str], CellResults] = {}
         for key, values in settings.items():
             names = values["environment"], values["monitor"], labels[key]
-            cell = CellResults(key, *names, values, files[key])
+            cell = CellResults(key, *names, values, self.files[key])
             if cell.seeds:
                 self.cells[names] = cell
-        if not self.cells:
+        if required and not self.cells:
             raise MonMDPError(f"{self.folder} has no results yet; monmdp reproduce --out {self.folder} makes some.")
-        environments, monitors, agents = zip(*self.cells, strict=True)
-        self.environments = _ordered(environments, DEFAULT_STEPS)
-        self.monitors = _ordered(monitors, PAPER_MONITORS)
-        self.agents = _ordered(agents, PAPER_AGENTS)
+        self.environments = _ordered((names[0] for names in self.cells), DEFAULT_STEPS)
+        self.monitors = _ordered((names[1] for names in self.cells), PAPER_MONITORS)
+        self.agents = _ordered((names[2] for names in self.cells), PAPER_AGENTS)
+
+    @property
+    def damaged(self) -> list[str]:
+        """One message per damaged file."""
+        return list(self.damage.values())
 
     @cached_property
     def problems(self) -> list[tuple[str, str]]:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
 from monmdp.study.executors import Executor, Outcome, Threads, drive
 from monmdp.study.plan import Batch, remaining, requested
-from monmdp.study.store import DamagedFileError, Store, is_disk_full, is_results_folder
+from monmdp.study.results import Results
+from monmdp.study.store import Store, is_disk_full, is_results_folder
 from monmdp.study.sweep import Sweep
 
 
@@ -36,8 +38,9 @@ class Report:
     damaged: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    def plan(self, done: dict[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
-        """The batches that are left, and their totals in this report."""
+    def plan(self, results: Results | None, shard: tuple[int, int]) -> list[Batch]:
+        """The batches that are not in the results yet; fills in the totals of this report."""
+        done = {} if results is None else {cell.identity: set(cell.seeds) for cell in results.cells.values()}
         left = remaining(self.requested, done, shard)
         self.runs = sum(len(batch.seeds) for batch in left)
         self.steps = sum(batch.steps for batch in left)
@@ -60,7 +63,7 @@ class Saver:
         self._store, self._report = store, report
         self._threads = max(2, n_cores())
         self._pool = ThreadPoolExecutor(self._threads)
-        self._saving: dict[Future[None], int] = {}
+        self._saving: dict[Future[Any], int] = {}
 
     def __enter__(self) -> Saver:
         return self
@@ -102,8 +105,8 @@ def plan_sweep(
 ) -> tuple[Report, list[Batch]]:
     """What a sweep would do, without writing or moving anything."""
     report = Report(Path(folder), requested(sweeps))
-    done = _find_done(Store(folder), report, quarantine=False) if is_results_folder(folder) else {}
-    return report, report.plan(done, shard)
+    results = Results(folder, required=False) if is_results_folder(folder) else None
+    return report, report.plan(results, shard)
 
 
 def run_sweep(
@@ -124,8 +127,10 @@ def run_sweep(
     requests = requested(sweeps)  # before anything is written: a sweep with an error leaves no trace
     assign = _assignment(requests, executor, threads, device)
     store = Store(folder, create=True)
-    report = Report(store.folder, requests)
-    assigned = assign(report.plan(_find_done(store, report, quarantine=True), shard))
+    report, results = Report(store.folder, requests), Results(store.folder, required=False)
+    for path, message in results.damage.items():
+        report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
+    assigned = assign(report.plan(results, shard))
     started = time.perf_counter()
 
     def watch() -> None:
@@ -171,15 +176,3 @@ def _assignment(
         return [(GPU(), suited), (cpu, [batch for batch in batches if not runs_on_gpu(batch.job)])]
 
     return assign
-
-
-def _find_done(store: Store, report: Report, quarantine: bool) -> dict[str, set[int]]:
-    """Identity → seeds that are in the folder; damaged files are reported and moved out of the way."""
-    done: dict[str, set[int]] = {}
-    for entry in store.entries():
-        if not isinstance(entry, DamagedFileError):
-            done.setdefault(entry.identity, set()).update(entry.seeds)
-        elif quarantine:
-            moved = store.quarantine(entry.path)
-            report.damaged.append(f"{entry} It is now {moved}, and its runs are repeated.")
-    return done

@@ -18,7 +18,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,7 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if not self._format_file.exists():
-                write_aside(self._format_file, json.dumps({"format": FORMAT}).encode() + b"\n")
+                write_atomically(self._format_file, json.dumps({"format": FORMAT}).encode() + b"\n")
         except OSError as error:
             raise MonMDPError(f"The folder {self.folder} cannot be written: {error.strerror}.") from None
         if not os.access(self.folder, os.W_OK | os.X_OK):
@@ -112,29 +112,8 @@ class Store:
         """All files of a kind, in a stable order."""
         yield from sorted((self.folder / kind).rglob("*.parquet"))
 
-    def entries(self) -> Iterator[Entry | DamagedFileError]:
-        """The description of every curves file, with those of its seeds that have their tables too.
-
-        A damaged or foreign file of either kind is an error in its place.
-        """
-        with_tables: dict[str, set[int]] = {}
-        for kind in reversed(KINDS):
-            for path in self.files(kind):
-                try:
-                    entry = read_entry(path)
-                except DamagedFileError as damage:
-                    yield damage
-                    continue
-                tables = with_tables.setdefault(entry.identity, set())
-                if kind == "tables":
-                    tables.update(entry.seeds)
-                else:
-                    yield replace(entry, seeds=tuple(seed for seed in entry.seeds if seed in tables))
-
     def save(self, curves: Curves) -> list[Path]:
         """Write the tables and the curves of some seeds; `sync` makes their names survive a power failure."""
-        if not curves.settings:
-            raise MonMDPError("These curves have no settings; only curves of monmdp.train and monmdp.record are saved.")
         paths = []
         for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves))):
             place = self.place(kind, curves.settings)
@@ -164,24 +143,21 @@ def save(curves: Curves, folder: Path | str) -> None:
 
     Runs with the same settings and seeds are replaced.
     """
-    store = Store(folder, create=True)
-    key, seeds = identity(curves.settings), set(curves.seeds)
-    earlier = (
-        [read_entry(path) for kind in KINDS for path in store.place(kind, curves.settings).glob(f"{key}-*.parquet")]
-        if curves.settings
-        else []
-    )
-    for entry in earlier:
-        if seeds & set(entry.seeds) and not seeds >= set(entry.seeds):
-            raise MonMDPError(f"{entry.path} has some of these seeds and others; save all seeds together.")
+    if not curves.settings:
+        raise MonMDPError("These curves have no settings; only curves of monmdp.train and monmdp.record can be saved.")
+    store, seeds = Store(folder, create=True), set(curves.seeds)
+    pattern = f"{identity(curves.settings)}-*.parquet"
+    earlier = [read_entry(path) for kind in KINDS for path in store.place(kind, curves.settings).glob(pattern)]
+    replaced = [entry.path for entry in earlier if seeds & set(entry.seeds)]
+    if not seeds.issuperset(seed for entry in earlier if entry.path in replaced for seed in entry.seeds):
+        raise MonMDPError(f"{replaced[0]} has some of these seeds and others; save all seeds together.")
     try:
         written = store.save(curves)
         store.sync()
     except OSError as error:
         raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
-    for entry in earlier:
-        if entry.path not in written and seeds >= set(entry.seeds):
-            entry.path.unlink()
+    for path in set(replaced) - set(written):
+        path.unlink()
 
 
 def read_entry(path: Path) -> Entry:
@@ -241,19 +217,6 @@ def _opened(path: Path) -> tuple[Entry, Any]:
         raise DamagedFileError(path, "was not written by monmdp") from None
 
 
-def verify(store: Store) -> Iterator[tuple[Path, DamagedFileError | None]]:
-    """Read every file whole; yields its path, and its damage or None."""
-    for kind in KINDS:
-        for path in store.files(kind):
-            try:
-                entry, rows = read_table(path)
-                if set(rows.column("seed").to_pylist()) != set(entry.seeds):
-                    raise DamagedFileError(path, "does not hold the seeds it claims")
-                yield path, None
-            except DamagedFileError as damage:
-                yield path, damage
-
-
 def _curves(curves: Curves) -> pa.Table:
     """One row per run and point."""
     import pyarrow as pa
@@ -308,7 +271,7 @@ def write_parquet(place: Path, table: pa.Table, kind: str, settings: dict[str, A
     content = bytes(sink.getvalue())
     seeds_hash = hashlib.sha256(repr(tuple(listed)).encode()).hexdigest()[:8]
     path = place / f"{key}-{seeds_hash}-{_fingerprint(content)}.parquet"
-    write_aside(path, content)
+    write_atomically(path, content)
     return path
 
 
@@ -316,7 +279,7 @@ def _fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def write_aside(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a temporary file beside the path, flush it to disk and rename it: readers see a whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")

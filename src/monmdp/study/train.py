@@ -53,8 +53,8 @@ def train(
     """
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job = everything.job
-    executor: Executor = Threads(threads, fail_fast=True)
-    batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * executor.threads)))
+    executor: Executor = (cpu := Threads(threads, fail_fast=True))
+    batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
     if device != "cpu":
         from monmdp.study.gpu import GPU, gpu_filter
 
@@ -72,11 +72,7 @@ def train(
     def watch() -> None:
         if progress is not None:
             for tracker in executor.running.values():
-                for seed, (done, points), record in zip(
-                    tracker.batch.seeds, tracker.progress.tolist(), tracker.records, strict=True
-                ):
-                    last = min(max(points - 1, 0), len(record.returns) - 1)
-                    status[seed] = (done, record.returns[last], record.observed[last])
+                status.update(zip(tracker.batch.seeds, tracker.latest(), strict=True))
             done, returns, observed = (np.array(values) for values in zip(*status.values(), strict=True))
             progress(Status(done, job.steps, returns, observed))
 
