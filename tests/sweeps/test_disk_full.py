@@ -1,4 +1,4 @@
-"""A full disk: one sentence, nothing half-written counts, and with room made the sweep goes on."""
+"""A full disk: one sentence, no partial files, and with more space the sweep continues."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
     assert_same(folder, undisturbed)
 
 
-def test_a_disk_that_breaks(tmp_path, monkeypatch, capsys):
+def test_a_broken_disk(tmp_path, monkeypatch, capsys):
     def broken(path, content):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 

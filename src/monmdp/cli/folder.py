@@ -41,12 +41,11 @@ class Results(Command):
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
-        from monmdp.study.compaction import compact
         from monmdp.study import results as study
 
         messages = new_console(stderr=True) if self.json else console
         if self.compact:
-            before, after = compact(self.folder)
+            before, after = study.compact(self.folder)
             say(messages, f"Merged {before} files into {after}.")
         if self.verify:
             _verify(self.folder, messages)

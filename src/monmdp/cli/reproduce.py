@@ -154,7 +154,7 @@ class _Display(ExitStack):
         self._bar(completed=done, total=report.steps, description=description)
         if not self._console.is_terminal and now - self._logged >= LOG_EVERY:
             self._logged = now
-            fraction = report.done_seconds / report.planned_seconds if report.done_seconds else done / max(report.steps, 1)
+            fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
             left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
             say(self._console, f"{report.done} of {report.runs} runs, {left}")
 

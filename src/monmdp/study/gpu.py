@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.cuda.backend import Work, check_suitable, chosen, is_suitable, train_on_gpu
+from monmdp.cuda.backend import check_suitable, chosen, is_suitable, train_on_gpu
+from monmdp.cuda.schedule import Work
 from monmdp.study.executors import Executor, Outcome, Tracker, Watch
 from monmdp.study.plan import Batch
 from monmdp.training.job import Finished, Job
@@ -22,15 +23,7 @@ def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
         for job in jobs:
             check_suitable(job)
         return lambda job: True
-    suitable: dict[type, bool] = {}  # compiling an agent's kernels takes seconds
-
-    def runs_on_gpu(job: Job) -> bool:
-        kind = type(job.agent)
-        if kind not in suitable:
-            suitable[kind] = is_suitable(job)
-        return suitable[kind]
-
-    return runs_on_gpu
+    return is_suitable
 
 
 class GPU(Executor):

@@ -19,7 +19,7 @@ from monmdp.exact.solve import policy_return
 from monmdp.join import make
 from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs
+from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, sync_folder, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
@@ -211,6 +211,33 @@ def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
         error = returns.std(0, ddof=1) / np.sqrt(n_seeds) if n_seeds > 1 else np.full(returns.shape[1], np.nan)
         curves[cell.identity] = {"steps": cell.steps, "mean": returns.mean(0), "standard_error": error}
     return curves
+
+
+def compact(folder: Path | str) -> tuple[int, int]:
+    """Merge the files of every cell; returns the number of files before and after.
+
+    The merged file is on disk before the first of its parts is removed; a run that is in two files for a moment
+    counts once. Damaged files are left alone.
+    """
+    results = Results(folder, required=False)
+    before = after = len(results.damage)
+    for files in results.files.values():
+        for kind, entries in files.items():
+            before += len(entries)
+            after += bool(entries)
+            if len(entries) > 1:
+                _merge(entries, kind)
+    return before, after
+
+
+def _merge(entries: list[Entry], kind: str) -> None:
+    seeds = sorted({seed for entry in entries for seed in entry.seeds})
+    folder, settings = entries[0].path.parent, entries[0].settings
+    path = write_parquet(folder, read_runs(entries, seeds).combine_chunks(), kind, settings, seeds)
+    sync_folder(folder)
+    for entry in entries:
+        if entry.path != path:
+            entry.path.unlink()
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:

@@ -17,6 +17,9 @@ from monmdp.study.results import Results
 from monmdp.study.store import Store, is_disk_full, is_results_folder
 from monmdp.study.sweep import Sweep
 
+#: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
+MOST_WRITERS, QUEUE = 8, 100
+
 
 @dataclass
 class Report:
@@ -54,15 +57,14 @@ Watcher = Callable[[Report, int], None]
 
 
 class Saver:
-    """Saves outcomes on a few threads, so that training does not wait; few outcomes queue, so that memory is bounded.
+    """Saves outcomes on a few threads, so that training need not wait; the queue is short, so that memory is bounded.
 
     Leaving its context waits for all files; the first error of a thread is raised by the next call.
     """
 
     def __init__(self, store: Store, report: Report) -> None:
         self._store, self._report = store, report
-        self._threads = max(2, n_cores())
-        self._pool = ThreadPoolExecutor(self._threads)
+        self._pool = ThreadPoolExecutor(min(max(2, n_cores()), MOST_WRITERS))
         self._saving: dict[Future[Any], int] = {}
 
     def __enter__(self) -> Saver:
@@ -81,7 +83,7 @@ class Saver:
         """Queue an outcome; waits while the queue is full."""
         self._report.failures += outcome.failures
         if outcome.finished:
-            while len(self._saving) >= 2 * self._threads:
+            while len(self._saving) >= QUEUE:
                 wait(self._saving, return_when=FIRST_COMPLETED)
                 self.check()
             future = self._pool.submit(lambda: self._store.save(outcome.curves()))
