@@ -15,6 +15,7 @@ from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
+    from monmdp.study.executors import Executor
     from monmdp.study.plan import Batch
     from monmdp.study.runner import Report
     from monmdp.study.sweep import Sweep
@@ -72,11 +73,11 @@ class Reproduce(Command):
             plan = _plan(*plan_sweep(sweeps, self.out, shard), self.threads)
             console.print(terminal((), plan.items(), "plan"))
             return
-        cluster = _cluster(self.on)
+        executor = _executor(self.on)
         try:
             with _Display(console) as display:
                 report = run_sweep(
-                    sweeps, self.out, shard=shard, threads=self.threads, watcher=display.update, cluster=cluster,
+                    sweeps, self.out, shard=shard, threads=self.threads, watcher=display.update, executor=executor,
                     device=self.device,
                 )  # fmt: skip
         except KeyboardInterrupt:
@@ -99,13 +100,15 @@ class Reproduce(Command):
 
     def _sweeps(self) -> list[Sweep]:
         """The chosen sweeps, restricted to the given names and numbers."""
-        from monmdp.study.sweep import narrowed, preset, read_sweeps
+        from monmdp.paper.presets import preset
+        from monmdp.study.sweep import narrowed, read_sweeps
 
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
-        sweeps = preset(self.preset or "paper") if self.sweep is None else read_sweeps(self.sweep)
-        names = (split(self.envs), split(self.monitors), split(self.agents))
-        return narrowed(sweeps, *names, self.seeds, self.steps, self.budget, self.points)
+        sweeps = [preset(self.preset or "paper")] if self.sweep is None else read_sweeps(self.sweep)
+        names = {"environments": split(self.envs), "monitors": split(self.monitors), "agents": split(self.agents)}
+        numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
+        return narrowed(sweeps, **names, **numbers)
 
 
 def split(text: str | None) -> list[str] | None:
@@ -122,14 +125,14 @@ def split(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-def _cluster(on: str) -> object | None:
-    """The cluster of `ray` or `ray:HOST:PORT`; None for this process."""
+def _executor(on: str) -> Executor | None:
+    """The executor of `ray` or `ray:HOST:PORT`; None for this process."""
     if on == "here":
         return None
     kind, _, address = on.partition(":")
     if kind != "ray":
         raise MonMDPError(f"Sweeps run here, on ray or on ray:HOST:PORT, not on {on!r}.")
-    from monmdp.study.cluster import RayCluster
+    from monmdp.study.ray_cluster import RayCluster
 
     return RayCluster(address or None)
 
@@ -153,7 +156,7 @@ class _Display(ExitStack):
         self._bar(completed=done, total=report.steps, description=description)
         if not self._console.is_terminal and now - self._logged >= LOG_EVERY:
             self._logged = now
-            fraction = report.worked / report.work if report.worked else done / max(report.steps, 1)
+            fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
             left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
             print_line(self._console, f"{report.done} of {report.runs} runs, {left}")
 
@@ -166,7 +169,7 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
     seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
     return {
-        "cells": f"{len(report.wishes):,}",
+        "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
         "runs done already": f"{report.skipped:,}",
         "steps to do": f"{report.steps:,}",
@@ -178,18 +181,18 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
 
 def _print_solved(console: Console, report: Report) -> None:
     """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.summary import fraction_solved
+    from monmdp.study.results import Results
 
-    cells = {cell.identity: cell for cell, _ in report.wishes}
-    agents = list(dict.fromkeys(cell.settings["agent"] for cell in cells.values()))
+    cells = {cell.identity: cell for cell in Results(report.folder, required=False).cells.values()}
+    agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
     rows: dict[str, dict[str, list[str]]] = {}
-    for identity, (solved, seeds) in fraction_solved(report.folder, set(cells)).items():
-        row = rows.setdefault(cells[identity].problem.name, {})
-        row.setdefault(cells[identity].settings["agent"], []).append(f"{solved / seeds:.0%}")
+    for request in report.requested:
+        if request.identity in cells:
+            row = rows.setdefault(request.job.problem.name, {})
+            row.setdefault(request.job.agent_name, []).append(f"{cells[request.identity].solved.mean():.0%}")
     if not rows:
         return
-    in_order = [name for name in dict.fromkeys(cell.problem.name for cell in cells.values()) if name in rows]
-    body = [[name, *(", ".join(rows[name].get(agent, "–")) for agent in agents)] for name in in_order]
+    body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]
     table = terminal(("problem", *agents), body, "seeds that ended optimal", "l" + "r" * len(agents))
     table.columns[0].no_wrap = True
     console.print(table)

@@ -17,7 +17,6 @@ from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.claims import Claim
-    from monmdp.study.store import Store
 
 RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
@@ -42,51 +41,41 @@ class Results(Command):
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
-        from monmdp.study.compaction import compact
-        from monmdp.study.store import DamagedFileError, Store
+        from monmdp.study import results as study
 
-        store = Store(self.folder)
         messages = new_console(stderr=True) if self.json else console
         if self.compact:
-            before, after = compact(store)
+            before, after = study.compact(self.folder)
             print_line(messages, f"Merged {before} files into {after}.")
         if self.verify:
-            _verify(store, messages)
-        settings, seeds, damaged = {}, dict[str, set[int]](), []
-        for entry in store.entries():
-            if isinstance(entry, DamagedFileError):
-                damaged.append(str(entry))
-            else:
-                settings[entry.identity] = entry.settings
-                seeds.setdefault(entry.identity, set()).update(entry.seeds)
+            _verify(self.folder, messages)
+        results = study.Results(self.folder, required=False)
         cells = [
-            {**{key: cell[key] for key in RUN_COLUMNS[:-1]}, "cell": identity, "runs": len(seeds[identity])}
-            for identity, cell in settings.items()
+            {**{key: cell.settings[key] for key in RUN_COLUMNS[:-1]}, "cell": cell.identity, "runs": len(cell.seeds)}
+            for cell in results.cells.values()
         ]
-        runs = sum(map(len, seeds.values()))
-        size = sum(path.stat().st_size for path in store.folder.rglob("*.parquet"))
+        runs = sum(len(cell.seeds) for cell in results.cells.values())
+        size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
         if self.json:
-            print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": damaged})
+            print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
             return
         rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
         console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
-        for line in damaged:
+        for line in results.damaged:
             print_line(console, line, "yellow")
 
 
-def _verify(store: Store, messages: Console) -> None:
-    """Check every file; damaged files are renamed, so that reproduce repeats their runs."""
-    from monmdp.study.store import KINDS, verify
+def _verify(folder: Path, messages: Console) -> None:
+    """Check every file; damaged files are moved away, so that reproduce repeats their runs."""
+    from monmdp.study.results import Results
+    from monmdp.study.store import KINDS, Store
 
-    n_files, damages = sum(1 for kind in KINDS for _ in store.files(kind)), []
-    with progress("checking", n_files) as update:
-        for _, damage in verify(store):
-            update(advance=1)
-            damages += [damage] if damage else []
-    for damage in damages:
-        print_line(messages, f"{damage} It is now {store.set_aside(damage.path)}.")
-    if damages:
-        raise MonMDPError(f"{len(damages)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
+    store = Store(folder)
+    n_files, damage = sum(1 for kind in KINDS for _ in store.files(kind)), Results(folder, required=False).damage
+    for path, message in damage.items():
+        print_line(messages, f"{message} It is now {store.quarantine(path)}.")
+    if damage:
+        raise MonMDPError(f"{len(damage)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
     print_line(messages, f"All {n_files} files are intact.")
 
 

@@ -15,8 +15,9 @@ from monmdp.join import make
 from monmdp.machine import n_cores
 from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.problem import MonMDP
-from monmdp.study.plan import BATCH, Batch
-from monmdp.study.runner import Control, Outcome, run_batch, run_sweep
+from monmdp.study.executors import Outcome, Threads, Tracker
+from monmdp.study.plan import BATCH
+from monmdp.study.runner import run_sweep
 from monmdp.study.sweep import Sweep
 from monmdp.study.train import train
 from monmdp.training.curves import Curves
@@ -106,15 +107,16 @@ def sweep_overhead() -> tuple[float, float]:
     """Seconds of a small sweep on one core, and the part of them spent on training."""
     training = 0.0
 
-    def timed(batch: Batch, control: Control) -> Outcome:
-        nonlocal training
-        outcome = run_batch(batch, control)
-        training += 0.0 if outcome.curves is None else outcome.curves.seconds
-        return outcome
+    class Timed(Threads):
+        def train(self, tracker: Tracker) -> Outcome:
+            nonlocal training
+            outcome = super().train(tracker)
+            training += outcome.seconds
+            return outcome
 
     with TemporaryDirectory() as folder:
         started = time.perf_counter()
-        run_sweep([OVERHEAD_SWEEP], folder, threads=1, train=timed)
+        run_sweep(OVERHEAD_SWEEP, folder, executor=Timed(1))
         return time.perf_counter() - started, training
 
 
