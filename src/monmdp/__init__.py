@@ -85,6 +85,10 @@ __all__ = [
 register_all()
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'monmdp' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""From a results folder to files: one figure by name, or all that the data allow."""
+"""Draw figures of a results folder into files, by name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from monmdp.errors import MonMDPError
+from monmdp.figures.data import DEFAULT_PROBLEM as DEFAULT_PROBLEM
 from monmdp.figures.data import FigureData
 from monmdp.figures.registry import FigureKind, figure_kind
 from monmdp.figures.saving import save
 from monmdp.figures.style import styled
 from monmdp.study.results import Results
-
-DEFAULT_PROBLEM = ("RiverSwim", "Button")
 
 
 def draw_figure(name: str, results: Results | Path | str, out: Path | str | None = None) -> list[Path]:
@@ -22,8 +21,8 @@ def draw_figure(name: str, results: Results | Path | str, out: Path | str | None
     out: a folder, by default `figures` in the results folder.
     """
     kind = figure_kind(name)
-    found = results if isinstance(results, Results) else Results(results)
-    return _drawn(kind, FigureData(found), _folder(found, out))
+    opened = results if isinstance(results, Results) else Results(results)
+    return _draw(kind, FigureData(opened), _folder(opened, out))
 
 
 def draw_figures(
@@ -32,15 +31,15 @@ def draw_figures(
     out: Path | str | None = None,
     problem: tuple[str, str] = DEFAULT_PROBLEM,
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
-    """Draw several figures: name, and its paths or the sentence why it cannot be drawn.
+    """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 
-    problem: the environment and monitor that figures of a single problem show.
+    problem: the environment and monitor of figures that show a single problem.
     """
     kinds = [figure_kind(name) for name in names]
     data, folder = FigureData(results, problem), _folder(results, out)
     for kind in kinds:
         try:
-            yield kind.name, _drawn(kind, data, folder)
+            yield kind.name, _draw(kind, data, folder)
         except MonMDPError as error:
             yield kind.name, error
 
@@ -50,17 +49,19 @@ def _folder(results: Results, out: Path | str | None) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MonMDPError(f"The folder {folder} cannot be made: {error.strerror}; choose another with --out.") from None
+        raise MonMDPError(
+            f"The folder {folder} cannot be created: {error.strerror}; choose another with --out."
+        ) from None
     return folder
 
 
-def _drawn(kind: FigureKind, data: FigureData, folder: Path) -> list[Path]:
+def _draw(kind: FigureKind, data: FigureData, folder: Path) -> list[Path]:
     with styled():
         return save(kind.draw(data), folder, _stem(kind, data))
 
 
 def _stem(kind: FigureKind, data: FigureData) -> str:
-    """The name of the files; a problem that was chosen is part of it."""
+    """The name of the files; it includes a chosen problem."""
     if not kind.single or data.problem == DEFAULT_PROBLEM:
         return kind.name
     chosen = "-".join(re.sub(r"[^\w.+-]+", "_", name).strip("_")[:60] for name in data.problem)

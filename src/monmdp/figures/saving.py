@@ -1,4 +1,4 @@
-"""A drawing as files: vector PDF, PNG, and its numbers as CSV, the same bytes for the same data."""
+"""Drawings as files: vector PDF, PNG, and the numbers as CSV; the same data give the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 220
-#: What a file says of itself: no date, and nothing else that changes without the data.
+#: Metadata without a date or anything else that changes without the data.
 METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": "monmdp", "Producer": None},
     "png": {"Software": None},
@@ -25,7 +25,7 @@ METADATA: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A figure and the numbers it shows: names of columns, and rows."""
+    """A figure and its numbers: names of columns, and rows."""
 
     figure: Figure
     columns: tuple[str, ...]
@@ -33,7 +33,7 @@ class Drawing:
 
 
 def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
-    """NAME.pdf, NAME.png and NAME.csv in a folder; returns their paths."""
+    """Write NAME.pdf, NAME.png and NAME.csv into a folder, and return their paths."""
     contents = {"csv": csv_text(drawing.columns, drawing.rows).encode()}
     for kind, metadata in METADATA.items():
         sink = io.BytesIO()
@@ -51,7 +51,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
 
 
 def csv_text(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    """Numbers in full, so that they read back as they were; what is not known stays empty."""
+    """Rows as CSV with numbers at full precision; NaN is an empty field."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(columns)
@@ -59,7 +59,3 @@ def csv_text(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
         [["" if isinstance(value, float) and math.isnan(value) else value for value in row] for row in rows]
     )
     return sink.getvalue()
-
-
-def _written(value: Any) -> Any:
-    return "" if isinstance(value, float) and math.isnan(value) else value
