@@ -174,7 +174,7 @@ class Optima(Command):
 
     def run(self, console: Console) -> None:
         from monmdp import make, solve
-        from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+        from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
 
         with console.status("Solving 48 problems (the first run compiles kernels) …"):
             returns = {

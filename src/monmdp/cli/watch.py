@@ -50,7 +50,7 @@ class Watch(TrainingArguments):
     """Training steps per picture at the start."""
 
     def run(self, console: Console) -> None:
-        from monmdp.paper.protocol import paper_job
+        from monmdp.protocol import paper_job
         from monmdp.training.run import Run
 
         seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")

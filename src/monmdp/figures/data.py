@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from monmdp.errors import MonMDPError
 from monmdp.figures.panels import Band
 from monmdp.paper.presets import MAIN_ENVIRONMENTS
-from monmdp.paper.protocol import kind
 from monmdp.problem import Floats, Integers
+from monmdp.protocol import kind
 from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
 from monmdp.training.metrics import METRICS
