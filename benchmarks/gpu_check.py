@@ -24,7 +24,7 @@ from monmdp.agents.base import AGENTS
 from monmdp.cuda.backend import Spent, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 
 PROBLEMS = (("Empty", "Ask"), ("RiverSwim", "Experts"), ("Hazard", "Level"), ("TwoRoom3x5", "Button"))
 OPTIONS = (

@@ -12,7 +12,7 @@ from gpu import needs_compiler
 import monmdp
 from monmdp.cuda import backend
 from monmdp.cuda.schedule import Work
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 from monmdp.training.metrics import new_record
 
 pytestmark = needs_compiler
