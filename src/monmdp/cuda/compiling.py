@@ -72,7 +72,7 @@ def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> str:
     """The kernel that evaluates kept policies; schema is that of `Evaluated`."""
 
     def make() -> str:
-        from monmdp.cuda.evaluation import evaluation_body
+        from monmdp.cuda.kernels import evaluation_body
 
         return compile_kernel(evaluation_body(schema), 7, capability, (32, EVALUATING), "The exact evaluation")
 
