@@ -89,6 +89,7 @@ def _train(rows, row_words):
     cursor, tally = run.cursor, run.tally
     points = len(run.point_steps)
     for point in range(points):
+        run = rebuild(words, floats, onchip)  # at every point: values that live longer would be spilled
         until = run.point_steps[point]
         cursor, tally = advance(run.world, run.memory, run.keys, cursor, tally, until, run.progress, run.stop)
         if cursor.step < until:

@@ -156,7 +156,7 @@ class Group:
     def onchip_bytes(self, room: int) -> int:
         """The size of the arrays at the beginning of a run's state that fit into `room` bytes."""
         ends = [offset for _, offset, *_ in self.state.fields.values()] + [self.state.itemsize]
-        return max(end for end in ends if end <= room)
+        return int(max(end for end in ends if end <= room))
 
 
 def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
