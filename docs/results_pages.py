@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from monmdp.cli.claims import COLUMNS, markdown
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
+CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 COMMANDS = """
 ```
 monmdp reproduce --preset paper --out results
@@ -55,8 +56,8 @@ def main(folder: str) -> None:
     counts = [len(cell.seeds) for cell in results.cells.values()]
     values = {"runs": sum(counts), "seeds": min(counts), "made": COMMANDS}
     (DOCS / "results.md").write_text(TABLES.format(**values) + tables(results))
-    rows = [[getattr(claim, column) for column in COLUMNS] for claim in check_claims(results)]
-    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + "\n".join(markdown(COLUMNS, rows)) + "\n")
+    rows = [[getattr(claim, column) for column in CLAIM_COLUMNS] for claim in check_claims(results)]
+    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + markdown(CLAIM_COLUMNS, rows) + "\n")
     (DOCS / "gallery.md").write_text(GALLERY.format(**values) + gallery(results))
 
 
@@ -70,13 +71,13 @@ def tables(results: Results) -> str:
 def table(results: Results, title: str, value: Callable[[CellResults], str], optimum: bool = False) -> str:
     """A section with a Markdown table of one value per cell."""
     head = ["problem", *(["optimum"] if optimum else []), *results.agents]
-    lines = [f"\n## {title}\n", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    rows = []
     for environment, monitor in results.problems:
         cells = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
         best = [f"{next(iter(cells.values())).target_return:.3f}"] if optimum else []
         values = [value(cells[agent]) if agent in cells else "–" for agent in results.agents]
-        lines.append("| " + " | ".join([f"{environment} + {monitor}", *best, *values]) + " |")
-    return "\n".join(lines) + "\n"
+        rows.append([f"{environment} + {monitor}", *best, *values])
+    return f"\n## {title}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
 def gallery(results: Results) -> str:
