@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from monmdp.cli.results import CLAIM_COLUMNS
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims
@@ -19,7 +20,6 @@ from monmdp.study.results import CellResults, Results
 from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
-CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 COMMANDS = """
 ```
 monmdp reproduce --preset paper --out results

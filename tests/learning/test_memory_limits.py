@@ -13,7 +13,7 @@ from comparing import differences, run
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.paper.protocol import agent_defaults
+from monmdp.protocol import agent_defaults
 from monmdp.world import compact
 
 
