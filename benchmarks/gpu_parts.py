@@ -11,7 +11,7 @@ from collections.abc import Callable
 from monmdp.cuda.backend import Spent, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
 from monmdp.study.sweep import PAPER_AGENTS
 from monmdp.training.job import Job
 

@@ -16,7 +16,7 @@ from reference.loop import training
 
 from monmdp.join import make
 from monmdp.paper.benchmark import SHOWN
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 from monmdp.study.train import train
 from monmdp.tables import markdown
 from monmdp.training.job import Job

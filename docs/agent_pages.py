@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from monmdp.paper.protocol import PAPER_MONITORS
+from monmdp.protocol import PAPER_MONITORS
 from monmdp.statistics import normalised
 from monmdp.study.results import CellResults, Results
 

@@ -13,7 +13,7 @@ from textwrap import fill
 import numpy as np
 
 from monmdp.paper.presets import PRESETS
-from monmdp.paper.protocol import DEFAULT_STEPS, STEP_FACTOR
+from monmdp.protocol import DEFAULT_STEPS, STEP_FACTOR
 from monmdp.statistics import mean_interval, steps_until_solved
 from monmdp.study.results import CellResults, Results
 

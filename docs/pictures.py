@@ -68,12 +68,12 @@ def headline(folder: str) -> None:
     styles = agent_styles(HEADLINE)
     with styled():
         figure = new_figure(7.0, 2.6)
-        axes = figure.add_axes((0.075, 0.16, 0.74, 0.8))
+        axes = figure.subplots()
         height = np.inf
         for agent in sorted(HEADLINE, key=lambda agent: -shares[agent][-1]):
             style = styles[agent]
-            wide = 2.2 if agent == HEADLINE[0] else style.width
-            axes.plot(grid, shares[agent], color=style.colour, linestyle=style.dashes, linewidth=wide)
+            width = 2.2 if agent == HEADLINE[0] else style.width
+            axes.plot(grid, shares[agent], **(style.line | {"linewidth": width}))
             height = min(shares[agent][-1], height - LABEL_DISTANCE)
             last = shares[agent][-1]
             percent = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from monmdp.cli.claims import COLUMNS, markdown
 from PIL import Image
 
+from monmdp.cli.results import CLAIM_COLUMNS
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
 COMMANDS = """
@@ -55,8 +56,8 @@ def main(folder: str) -> None:
     counts = [len(cell.seeds) for cell in results.cells.values()]
     values = {"runs": sum(counts), "seeds": min(counts), "made": COMMANDS}
     (DOCS / "results.md").write_text(TABLES.format(**values) + tables(results))
-    rows = [[getattr(claim, column) for column in COLUMNS] for claim in check_claims(results)]
-    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + "\n".join(markdown(COLUMNS, rows)) + "\n")
+    rows = [[getattr(claim, column) for column in CLAIM_COLUMNS] for claim in check_claims(results)]
+    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + markdown(CLAIM_COLUMNS, rows) + "\n")
     (DOCS / "gallery.md").write_text(GALLERY.format(**values) + gallery(results))
 
 

@@ -104,9 +104,8 @@ def harder_tasks():
     curves = train(SLIPPERY, "Ask(cost=0.2)", "DirectedModel", steps=5_000, seeds=10, points=1)
     print(f"slippery lake: seed 0 has observed all {known.max()} rewards after {inside.steps[k]} steps", end=" ")
     print(f"({inside.observed[k]} answers); return {inside.returns[k]:.2f},")
-    print(
-        f"  mean of ten seeds after 5,000 steps: {curves.returns[:, -1].mean():.2f}, optimum {curves.optimal_return:.2f}"
-    )
+    mean, optimum = curves.returns[:, -1].mean(), curves.optimal_return
+    print(f"  mean of ten seeds after 5,000 steps: {mean:.2f}, optimum {optimum:.2f}")
     curves = train("Taxi-v4", "Ask(cost=1)", "DirectedModel", steps=4_000, seeds=2, points=100)
     pairs = int(curves.problem.reachable.sum()) * 6
     steps, answers = (np.median(values) for values in needed(curves))

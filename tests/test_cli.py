@@ -55,40 +55,40 @@ def test_list_explains_the_options_of_agents(capsys):
 
 
 def test_list_as_json(capsys):
-    found = json.loads(output(capsys, "list", "--json"))
-    assert found["environments"] == list(monmdp.ENVIRONMENTS)
-    assert found["monitors"] == list(monmdp.MONITORS)
+    result = json.loads(output(capsys, "list", "--json"))
+    assert result["environments"] == list(monmdp.ENVIRONMENTS)
+    assert result["monitors"] == list(monmdp.MONITORS)
 
 
 def test_solve_as_json(capsys):
-    found = json.loads(output(capsys, "solve", "Empty", "Ask", "--json"))
-    assert found["optimal_return"] == pytest.approx(0.99**10)
-    assert found["minimax_return"] == pytest.approx(0.99**10)
-    assert found["solvable"] is True
-    assert found["environment"] == "Empty"
-    assert found["monitor"] == "Ask"
-    assert found["digest"] == monmdp.make("Empty", "Ask").digest
+    result = json.loads(output(capsys, "solve", "Empty", "Ask", "--json"))
+    assert result["optimal_return"] == pytest.approx(0.99**10)
+    assert result["minimax_return"] == pytest.approx(0.99**10)
+    assert result["solvable"] is True
+    assert result["environment"] == "Empty"
+    assert result["monitor"] == "Ask"
+    assert result["digest"] == monmdp.make("Empty", "Ask").digest
 
 
 def test_solve_options(capsys):
     words = ("solve", "Walk", "Full(never_observable='large coin')", "--json", "--discount", "0.9")
-    found = json.loads(output(capsys, *words))
-    assert found["solvable"] is False
-    assert found["optimal_return"] == pytest.approx(0.9**5)
-    assert found["minimax_return"] == pytest.approx(0.9 * 0.1)
-    assert ["(0, 6)", "STAY"] in found["hidden_rewards"]
-    found = json.loads(output(capsys, *words, "--minimum-reward", "0.5"))
+    result = json.loads(output(capsys, *words))
+    assert result["solvable"] is False
+    assert result["optimal_return"] == pytest.approx(0.9**5)
+    assert result["minimax_return"] == pytest.approx(0.9 * 0.1)
+    assert ["(0, 6)", "STAY"] in result["hidden_rewards"]
+    result = json.loads(output(capsys, *words, "--minimum-reward", "0.5"))
     # Believed to pay 0.5 for any action, the coin's cell is entered after five steps and never left.
-    assert found["minimax_return"] == pytest.approx(0.5 * sum(0.9**k for k in range(5, 50)))
-    assert found["minimum_reward"] == 0.5
+    assert result["minimax_return"] == pytest.approx(0.5 * sum(0.9**k for k in range(5, 50)))
+    assert result["minimum_reward"] == 0.5
 
 
 def test_solve_with_diameter(capsys):
-    found = json.loads(output(capsys, "solve", "Loop", "--diameter", "--json"))
-    assert found["diameter"] == pytest.approx(monmdp.diameter(monmdp.make("Loop")))
-    found = json.loads(output(capsys, "solve", "RiverSwim(step_limit=None)", "Switch", "--diameter", "--json"))
-    assert found["diameter"] is None
-    assert found["communicating"] is False
+    result = json.loads(output(capsys, "solve", "Loop", "--diameter", "--json"))
+    assert result["diameter"] == pytest.approx(monmdp.diameter(monmdp.make("Loop")))
+    result = json.loads(output(capsys, "solve", "RiverSwim(step_limit=None)", "Switch", "--diameter", "--json"))
+    assert result["diameter"] is None
+    assert result["communicating"] is False
 
 
 def test_solve_draws_the_policy_for_every_monitor_state(capsys):
@@ -100,24 +100,24 @@ def test_solve_draws_the_policy_for_every_monitor_state(capsys):
 
 
 def test_solve_gymnasium_environments(capsys):
-    found = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
-    assert found["optimal_return"] == pytest.approx(0.99**5)
-    assert "no places" in output(capsys, "solve", "Taxi-v4")
+    result = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
+    assert result["optimal_return"] == pytest.approx(0.99**5)
+    assert "no positions" in output(capsys, "solve", "Taxi-v4")
 
 
 @pytest.mark.parametrize("words", [("EMPTY", "ask"), ("empty", "ASK"), ("eMpTy(rows=6)", "Ask")])
 def test_names_are_matched_in_any_case(capsys, words):
-    found = json.loads(output(capsys, "solve", *words, "--json"))
-    assert found["digest"] == monmdp.make("Empty", "Ask").digest
+    result = json.loads(output(capsys, "solve", *words, "--json"))
+    assert result["digest"] == monmdp.make("Empty", "Ask").digest
 
 
 def test_optima_of_the_48_problems(capsys):
-    found = json.loads(output(capsys, "optima", "--json"))
-    assert (len(found), {len(row) for row in found.values()}) == (8, {6})
-    assert found["Empty"]["Full"] == pytest.approx(0.99**10)
-    assert found["Loop"]["Full"] == pytest.approx(0.99**4)
-    assert found["Corridor"]["Full"] == pytest.approx(0.99**19)
-    assert found["Loop"]["Button"] == pytest.approx((0.99**4 + 0.99**5 - 0.2) / 2)
+    result = json.loads(output(capsys, "optima", "--json"))
+    assert (len(result), {len(row) for row in result.values()}) == (8, {6})
+    assert result["Empty"]["Full"] == pytest.approx(0.99**10)
+    assert result["Loop"]["Full"] == pytest.approx(0.99**4)
+    assert result["Corridor"]["Full"] == pytest.approx(0.99**19)
+    assert result["Loop"]["Button"] == pytest.approx((0.99**4 + 0.99**5 - 0.2) / 2)
     table = output(capsys, "optima")
     assert f"{0.99**10:.5f}" in table
     assert "RiverSwim" in table

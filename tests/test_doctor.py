@@ -31,16 +31,16 @@ def break_module(target: Path, name: str) -> Path:
 
 
 def test_everything_works(tmp_path):
-    found = examine(tmp_path)
-    assert found["core_works"] is True
-    assert found["advice"] == []
-    assert set(states(found["core"]).values()) == {"works"}
-    assert found["versions"]["monmdp"] == monmdp.__version__
-    assert found["versions"]["Python"].startswith(platform.python_version())
-    assert found["versions"]["numba"] == version("numba")
-    assert states(found["extras"])["test"] == "works"
-    assert "compiled kernels" in found["cache"][0]["message"]
-    assert "rm -r" in found["cache"][0]["message"]
+    report = examine(tmp_path)
+    assert report["core_works"] is True
+    assert report["advice"] == []
+    assert set(states(report["core"]).values()) == {"works"}
+    assert report["versions"]["monmdp"] == monmdp.__version__
+    assert report["versions"]["Python"].startswith(platform.python_version())
+    assert report["versions"]["numba"] == version("numba")
+    assert states(report["extras"])["test"] == "works"
+    assert "compiled kernels" in report["cache"][0]["message"]
+    assert "rm -r" in report["cache"][0]["message"]
 
 
 def test_printed_tables(tmp_path):
@@ -55,17 +55,17 @@ def test_a_cache_folder_that_cannot_be_written(tmp_path):
     """No user can write below a file, not even root; everything still works, only slower."""
     (tmp_path / "file").touch()
     place = str(tmp_path / "file" / "cache")
-    found = examine(tmp_path, MONMDP_CACHE=place)
-    assert found["core_works"] is True
-    assert states(found["cache"]) == {"cache": "broken"}
-    assert found["advice"] == [f"set MONMDP_CACHE to a folder that can be written, not {place}/monmdp"]
+    report = examine(tmp_path, MONMDP_CACHE=place)
+    assert report["core_works"] is True
+    assert states(report["cache"]) == {"cache": "broken"}
+    assert report["advice"] == [f"set MONMDP_CACHE to a folder that can be written, not {place}/monmdp"]
 
 
 def test_an_empty_cache_folder(tmp_path):
     """The check of exact solutions compiles kernels into it."""
-    found = examine(tmp_path, MONMDP_CACHE=str(tmp_path / "new"))
-    assert "compiled kernels" in found["cache"][0]["message"]
-    assert "0 B of it from other versions" in found["cache"][0]["message"]
+    report = examine(tmp_path, MONMDP_CACHE=str(tmp_path / "new"))
+    assert "compiled kernels" in report["cache"][0]["message"]
+    assert "0 B of it from other versions" in report["cache"][0]["message"]
 
 
 def test_plugins_found_and_broken(tmp_path):
@@ -82,11 +82,11 @@ def test_plugins_found_and_broken(tmp_path):
 
 
 def test_a_broken_core_is_a_failure(tmp_path):
-    found = examine(break_module(tmp_path, "pyarrow"), code=2)
-    assert states(found["core"])["results"] == "broken"
-    assert states(found["core"])["exact solutions"] == "works"
-    assert "libsomething" in next(part["message"] for part in found["core"] if part["name"] == "results")
-    assert found["advice"][0].startswith("results: reinstall monmdp")
+    report = examine(break_module(tmp_path, "pyarrow"), code=2)
+    assert states(report["core"])["results"] == "broken"
+    assert states(report["core"])["exact solutions"] == "works"
+    assert "libsomething" in next(part["message"] for part in report["core"] if part["name"] == "results")
+    assert report["advice"][0].startswith("results: reinstall monmdp")
 
 
 def test_a_broken_compiler_is_a_failure_in_one_line(tmp_path):

@@ -103,14 +103,17 @@ def bootstrap(
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> Interval:
-    """Percentile interval of a statistic of scores [runs, problems], runs resampled within each problem."""
+    """Percentile interval of a statistic of scores [runs, problems], runs resampled within each problem.
+
+    A single run has NaN bounds.
+    """
     sample = _scores(scores)
     random = _random(level, repeats, seed)
     resampled = [
         statistic(np.take_along_axis(sample, random.integers(len(sample), size=sample.shape), axis=0))
         for _ in range(repeats)
     ]
-    return _percentiles(statistic(sample), np.asarray(resampled, np.float64), level)
+    return _percentiles(statistic(sample), np.asarray(resampled, np.float64), level, len(sample))
 
 
 def profile_interval(
@@ -147,14 +150,14 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
 def improvement_interval(
     first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> Interval:
-    """The probability of improvement, runs of either side resampled within each problem."""
+    """The probability of improvement, runs of either side resampled within each problem; NaN bounds for single runs."""
     random = _random(level, repeats, seed)
     one, other = _same_problems(first, second)
     resampled = np.zeros(repeats)
     for column in zip(one.T, other.T, strict=True):
         samples = [values[random.integers(len(values), size=(repeats, len(values)))] for values in column]
         resampled += _superiority(samples[0].T, samples[1].T) / one.shape[1]
-    return _percentiles(probability_of_improvement(first, second), resampled, level)
+    return _percentiles(probability_of_improvement(first, second), resampled, level, min(len(one), len(other)))
 
 
 def _superiority(first: Floats, second: Floats) -> Floats:
@@ -183,7 +186,7 @@ def paired_difference(
     random = _random(level, repeats, seed)
     differences = (one - other).reshape(len(one), -1).mean(1)
     resampled = differences[random.integers(len(differences), size=(repeats, len(differences)))].mean(1)
-    interval = _percentiles(float(differences.mean()), resampled, level)
+    interval = _percentiles(float(differences.mean()), resampled, level, len(differences))
     return PairedDifference(*interval, p_value=_sign_flip_p_value(differences, random))
 
 
@@ -273,7 +276,7 @@ def _random(level: float, repeats: int, seed: int) -> np.random.Generator:
     return np.random.default_rng(check.whole(seed, 0, "The seed"))
 
 
-def _percentiles(estimate: Any, resampled: Floats, level: float) -> Interval:
-    """The percentile interval of resampled statistics [repeats, ...]."""
+def _percentiles(estimate: Any, resampled: Floats, level: float, runs: int) -> Interval:
+    """The percentile interval of resampled statistics [repeats, ...]; NaN for a single run."""
     low, high = np.quantile(resampled, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
-    return Interval(estimate, low, high)
+    return Interval(estimate, low, high) if runs > 1 else Interval(estimate, low * np.nan, high * np.nan)

@@ -10,14 +10,13 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from rich.cells import cell_len
-from scipy import stats
 
 import monmdp
 from monmdp.cli import main
-from monmdp.paper.claims import STATEMENTS, check_claims, rank_correlation
+from monmdp.paper.claims import STATEMENTS, check_claims
 from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import Results
 from monmdp.study.sweep import PAPER_AGENTS
 from monmdp.training.job import recording_points
@@ -308,14 +307,6 @@ def test_a_problem_that_is_not_the_papers(made):
 )
 def test_how_answers_add_up(counts, of_every, of_most, of_testable):
     assert (every(*counts), most(*counts), where_testable(*counts)) == (of_every, of_most, of_testable)
-
-
-def test_rank_correlation():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        first, second = rng.integers(0, 5, 8), rng.integers(0, 5, 8)
-        expected = stats.spearmanr(first, second).statistic
-        assert rank_correlation(first, second) == pytest.approx(expected)
 
 
 def test_bound_of_theorem_1_by_hand():

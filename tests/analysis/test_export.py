@@ -143,7 +143,7 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
     """Every run of a folder: its name, config, rows of history and summary."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    found = []
+    runs = []
     for path in sorted(folder.rglob("*.wandb")):
         run: dict[str, Any] = {"history": [], "summary": {}, "path": path}
         for content in records(path):
@@ -160,8 +160,8 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
                 run["summary"].update(
                     {(i.key or i.nested_key[0]): json.loads(i.value_json) for i in record.summary.update}
                 )
-        found.append(run)
-    return found
+        runs.append(run)
+    return runs
 
 
 @needs_wandb

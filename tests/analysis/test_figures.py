@@ -24,7 +24,7 @@ from monmdp.environments.rule import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
 from monmdp.figures.curves import return_limits
 from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points
-from monmdp.figures.saving import csv_text
+from monmdp.figures.drawing import csv_text
 from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
 from monmdp.study.results import Results
 from monmdp.study.store import Store

@@ -11,7 +11,7 @@ import pytest
 from gpu import needs_gpu
 
 import monmdp
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
 from monmdp.study.runner import run_sweep
 from monmdp.study.sweep import PAPER_AGENTS, Sweep
 

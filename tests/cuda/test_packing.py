@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from monmdp.cuda.run import new_run
+from monmdp.cuda.snapshots import Evaluated
 
 import monmdp
 from monmdp.agents.base import QLearner, update_q_learner
@@ -22,8 +24,6 @@ from monmdp.cuda.packing import (
     some_words,
     unpack,
 )
-from monmdp.cuda.run import new_run
-from monmdp.cuda.snapshots import Evaluated
 from monmdp.cuda.views import leaf_values, schema_of
 from monmdp.training.job import Job
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from gpu import needs_compiler
+from monmdp.cuda.run import new_run
+from monmdp.cuda.snapshots import Evaluated
 
 import monmdp
 from monmdp.agents.base import QLearner, update_q_learner
-from monmdp.cuda.run import new_run
-from monmdp.cuda.snapshots import Evaluated
 from monmdp.cuda.views import schema_of
 from monmdp.kernels.compile import inlined
 from monmdp.study.sweep import PAPER_AGENTS

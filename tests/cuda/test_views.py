@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from monmdp.cuda.run import new_run
 
 import monmdp
-from monmdp.cuda.run import new_run
 from monmdp.cuda.views import leaf_values, number_word, rebuilding, schema_of
 from monmdp.training.job import Job
 

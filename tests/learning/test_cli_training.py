@@ -37,26 +37,26 @@ def train(capsys, *words: str) -> str:
 
 
 def test_json(capsys):
-    found = json.loads(train(capsys, "empty", "ask", "--agent", "directed", "--seeds", "3", "--json"))
-    assert set(FIELDS) <= set(found)
-    assert (found["environment"], found["monitor"], found["agent"]) == ("Empty", "Ask", "Directed")
-    assert (found["seeds"], found["steps"]) == (3, 15_000)
-    assert found["optimal_return"] == pytest.approx(0.99**10)
+    result = json.loads(train(capsys, "empty", "ask", "--agent", "directed", "--seeds", "3", "--json"))
+    assert set(FIELDS) <= set(result)
+    assert (result["environment"], result["monitor"], result["agent"]) == ("Empty", "Ask", "Directed")
+    assert (result["seeds"], result["steps"]) == (3, 15_000)
+    assert result["optimal_return"] == pytest.approx(0.99**10)
     curves = monmdp.train(monmdp.make("Empty", "Ask"), "Directed", 3)
-    assert found["final_return"] == curves.final_returns.mean()
-    assert found["final_return_ci"] == curves.final_return_ci
-    assert found["solved"] == curves.solved.mean()
-    assert found["observed"] == curves.observed[:, -1].mean()
-    assert found["seconds"] > 0
+    assert result["final_return"] == curves.final_returns.mean()
+    assert result["final_return_ci"] == curves.final_return_ci
+    assert result["solved"] == curves.solved.mean()
+    assert result["observed"] == curves.observed[:, -1].mean()
+    assert result["seconds"] > 0
 
 
 def test_options_reach_training(capsys):
     words = ("Walk", "Ask(cost=0.1)", "--agent", "Naive(epsilon=0.3)", "--seeds", "2", "--steps", "900")
-    found = json.loads(train(capsys, *words, "--points", "9", "--discount", "0.9", "--threads", "1", "--json"))
+    result = json.loads(train(capsys, *words, "--points", "9", "--discount", "0.9", "--threads", "1", "--json"))
     curves = monmdp.train(monmdp.make("Walk", "Ask(cost=0.1)", discount=0.9), "Naive(epsilon=0.3)", 2, 900, 9)
-    assert found["agent"] == "Naive(epsilon=0.3)"
-    assert found["final_return"] == curves.final_returns.mean()
-    assert found["optimal_return"] == pytest.approx(0.9**5)
+    assert result["agent"] == "Naive(epsilon=0.3)"
+    assert result["final_return"] == curves.final_returns.mean()
+    assert result["optimal_return"] == pytest.approx(0.9**5)
     one = json.loads(train(capsys, "RiverSwim", "--seeds", "1", "--steps", "50", "--evaluation", "sampled", "--json"))
     assert one["final_return_ci"] is None
 
@@ -177,10 +177,10 @@ def test_another_process_gets_the_same_numbers(tmp_path):
     words = [sys.executable, "-m", "monmdp", "train", "Hazard", "Button", "--seeds", "3", "--steps", "3000", "--json"]
     done = subprocess.run([*words, "--threads", "1"], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     curves = monmdp.train(monmdp.make("Hazard", "Button"), "Directed", 3, steps=3000)
     for name, value in curves.summary().items():
-        assert name == "seconds" or found[name] == value
+        assert name == "seconds" or result[name] == value
     assert not list(tmp_path.iterdir())
 
 

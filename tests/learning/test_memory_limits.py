@@ -13,7 +13,7 @@ from comparing import differences, run
 import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.base import memory_bytes
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 from monmdp.study.executors import Threads
 from monmdp.world import compact
 

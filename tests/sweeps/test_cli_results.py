@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
 def test_as_a_table(folder, capsys):
     out = said(capsys, "results", str(folder))
     assert "24 runs" in " ".join(out.split())
-    found = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
-    assert found == [
+    rows = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
+    assert rows == [
         (environment, monitor, agent, "300", "3")
         for environment in ("Loop", "Walk")
         for monitor in ("Ask", "Full")

@@ -28,7 +28,8 @@ def test_a_bar_on_a_terminal(tmp_path):
     here, there = pty.openpty()
     words = ("reproduce", *TINY_WORDS, "--out", str(tmp_path))
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160"}
-    with subprocess.Popen([sys.executable, "-m", "monmdp", *words], stdout=there, env=environment) as process:
+    command = [sys.executable, "-m", "monmdp", *words]
+    with subprocess.Popen(command, stdout=there, stderr=there, env=environment) as process:
         os.close(there)
         shown = b""
         while True:

@@ -12,10 +12,10 @@ import tyro
 
 from monmdp.cli.bench import Bench
 from monmdp.cli.doctor import Doctor
-from monmdp.cli.folder import Claims, Export, Figure, Report, Results
 from monmdp.cli.problems import List, Optima, Solve
 from monmdp.cli.reproduce import Reproduce
-from monmdp.cli.shared import Command, new_console, say
+from monmdp.cli.results import Claims, Export, Figure, Report, Results
+from monmdp.cli.shared import Command, new_console, print_line
 from monmdp.cli.train import Train
 from monmdp.cli.watch import Watch
 from monmdp.errors import MonMDPError, nearest
@@ -57,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _parse(words).run(console)
     except MonMDPError as error:
-        say(errors, f"monmdp: {error}")
+        print_line(errors, f"monmdp: {error}")
         return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader, such as `head`, has closed the pipe
     except KeyboardInterrupt:
-        say(errors, "monmdp: interrupted.")
+        print_line(errors, "monmdp: interrupted.")
         return 130
     return 0
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
 
-from monmdp.cli.shared import Command, Device, Json, check_file, new_console, option, print_json, progress, say
+from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress
 from monmdp.tables import markdown, terminal
 
 HEADER = ("problem", "agent", "pairs", "ns per step", "µs per evaluation")
@@ -30,40 +31,60 @@ class Bench(Command):
     """Markdown file for the results (.md)."""
 
     def run(self, console: Console) -> None:
+        check_file(self.save, ".md")
+        result = _measure_gpu(self.quick) if self._on_gpu() else _measure_cpu(self.quick)
+        if self.save is not None:
+            table = markdown(HEADER, result.rows, "llrrr") + "\n\n" if result.rows else ""
+            sentences = "".join(f"- {sentence}\n" for sentence in result.sentences)
+            self.save.write_text(f"`{result.command}` on {result.machine}:\n\n{table}{sentences}", encoding="utf-8")
+        if self.json:
+            print_json(result.values)
+            return
+        if result.rows:
+            console.print(terminal(HEADER, result.rows, result.machine, "llrrr"))
+        for sentence in result.sentences:
+            print_line(console, sentence)
+
+    def _on_gpu(self) -> bool:
+        if self.device == "cpu":
+            return False
         from monmdp.cuda.backend import chosen
 
-        check_file(self.save, ".md")
-        table, rows, sentences = "", [], []
-        if chosen(self.device) == "cuda":
-            from monmdp.paper import gpu_benchmark
+        return chosen(self.device) == "cuda"
 
-            with console.status("Measuring (kernels are compiled first) …"):
-                gpu = gpu_benchmark.measure_gpu(seeds=5 if self.quick else 100)
-            results, command, title = {**asdict(gpu), "seconds": gpu.seconds}, "monmdp bench --device cuda", gpu.device
-            sentences = gpu_benchmark.sentences(gpu)
-        else:
-            from monmdp.paper import benchmark
 
-            with progress(new_console(stderr=True), "measuring agents") as update:
-                measured = benchmark.measure_agents(lambda done, total: update(completed=done, total=total))
-                paper = None
-                if not self.quick:
-                    update(description="one seed of the paper")
-                    paper = benchmark.measure_paper(lambda done, total: update(completed=done, total=total))
-                    sentences = benchmark.sentences(paper)
-            results = {"rows": [asdict(row) for row in measured], "paper": paper and asdict(paper)}
-            command, title = "monmdp bench", benchmark.machine()
-            results["machine"] = title
-            rows = [
-                (m.problem, m.agent, f"{m.pairs:,}", f"{m.step_ns:,.0f}", f"{m.evaluation_us:.1f}") for m in measured
-            ]
-            table = markdown(HEADER, rows, "llrrr") + "\n\n"
-        if self.save is not None:
-            lines = "\n".join(f"- {sentence}" for sentence in sentences)
-            self.save.write_text(f"`{command}` on {title}:\n\n{table}{lines}\n", encoding="utf-8")
-        if self.json:
-            print_json(results)
-            return
-        console.print(terminal(HEADER, rows, title, "llrrr") if rows else "")
-        for sentence in sentences:
-            say(console, sentence)
+class Measured(NamedTuple):
+    """What was measured, as a table and sentences for readers and as values for JSON."""
+
+    command: str
+    machine: str
+    rows: Sequence[tuple[str, ...]]
+    sentences: list[str]
+    values: dict[str, Any]
+
+
+def _measure_cpu(quick: bool) -> Measured:
+    from monmdp.paper import benchmark
+
+    with progress("measuring agents") as update:
+        speeds = benchmark.measure_agents(lambda done, total: update(completed=done, total=total))
+        paper = None
+        if not quick:
+            update(description="one seed of the paper", completed=0)
+            paper = benchmark.measure_paper(lambda done, total: update(completed=done, total=total))
+    rows = [
+        (speed.problem, speed.agent, f"{speed.pairs:,}", f"{speed.step_ns:,.0f}", f"{speed.evaluation_us:.1f}")
+        for speed in speeds
+    ]
+    machine, sentences = benchmark.machine(), [] if paper is None else benchmark.sentences(paper)
+    values = {"machine": machine, "rows": [asdict(speed) for speed in speeds], "paper": paper and asdict(paper)}
+    return Measured("monmdp bench", machine, rows, sentences, values)
+
+
+def _measure_gpu(quick: bool) -> Measured:
+    from monmdp.paper import gpu_benchmark
+
+    with progress("measuring (kernels are compiled first)"):
+        gpu = gpu_benchmark.measure_gpu(seeds=5 if quick else 100)
+    values = {**asdict(gpu), "seconds": gpu.seconds}
+    return Measured("monmdp bench --device cuda", gpu.device, [], gpu_benchmark.sentences(gpu), values)

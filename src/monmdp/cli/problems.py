@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, say
+from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class List(Command):
             return
         for registry in registries:
             _print_kind(console, registry)
-        say(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
+        print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
         for message in broken:
-            say(console, message, "yellow")
+            print_line(console, message, "yellow")
 
 
 def _print_kind(console: Console, registry: Any) -> None:
@@ -174,7 +174,7 @@ class Optima(Command):
 
     def run(self, console: Console) -> None:
         from monmdp import make, solve
-        from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
+        from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
 
         with console.status("Solving 48 problems (the first run compiles kernels) …"):
             returns = {

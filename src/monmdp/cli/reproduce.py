@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
-from monmdp.cli.shared import Command, Device, Threads, option, progress, say
+from monmdp.cli.shared import Command, Device, Threads, option, print_line, progress
 from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
@@ -81,18 +81,20 @@ class Reproduce(Command):
                     device=self.device,
                 )  # fmt: skip
         except KeyboardInterrupt:
-            say(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
+            print_line(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
             raise
         for line in report.damaged:
-            say(console, line, "yellow")
+            print_line(console, line, "yellow")
         if report.runs == 0:
-            say(console, f"Nothing to do: all {report.skipped} runs are in {report.folder}.")
+            print_line(console, f"Nothing to do: all {report.skipped} runs are in {report.folder}.")
         else:
             skipped = f", {report.skipped} were there already" if report.skipped else ""
-            say(console, f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}.")
+            print_line(
+                console, f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
+            )
         _print_solved(console, report)
         for line in report.failures[:20]:
-            say(console, f"failed: {line}", "red")
+            print_line(console, f"failed: {line}", "red")
         if report.failures:
             raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
 
@@ -141,7 +143,7 @@ class _Display(ExitStack):
     def __init__(self, console: Console) -> None:
         super().__init__()
         self._console = console
-        self._bar = self.enter_context(progress(console, "preparing"))
+        self._bar = self.enter_context(progress("preparing"))
         self._started = self._logged = time.monotonic()
 
     def update(self, report: Report, steps: int) -> None:
@@ -156,7 +158,7 @@ class _Display(ExitStack):
             self._logged = now
             fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
             left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
-            say(self._console, f"{report.done} of {report.runs} runs, {left}")
+            print_line(self._console, f"{report.done} of {report.runs} runs, {left}")
 
 
 def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from monmdp.errors import MonMDPError
@@ -75,7 +75,7 @@ def new_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def say(console: Console, text: object, style: str = "") -> None:
+def print_line(console: Console, text: object, style: str = "") -> None:
     """Print a line of text without wrapping it, so that paths can be copied."""
     console.print(str(text), style=style, soft_wrap=True)
 
@@ -86,12 +86,13 @@ def print_json(value: object) -> None:
 
 
 @contextmanager
-def progress(console: Console, description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-    """A progress bar on a terminal; yields a function that updates description, completed, total or advance."""
-    columns = (
-        TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )  # fmt: skip
+def progress(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error, if that is a terminal.
+
+    Yields a function that updates it, with any of description, completed, total and advance.
+    """
+    console = new_console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(description, total=total)
         yield lambda **changes: bar.update(task, **changes)

@@ -17,11 +17,10 @@ from monmdp.cli.shared import (
     Threads,
     TrainingArguments,
     check_file,
-    new_console,
     option,
     print_json,
+    print_line,
     progress,
-    say,
 )
 from monmdp.tables import terminal
 
@@ -55,7 +54,7 @@ class Train(TrainingArguments):
         check_file(self.save, ".npz", ".csv")
         check_file(self.plot, ".png", ".pdf", ".svg")
         problem = self.problem()
-        with progress(new_console(stderr=True), "preparing (the first run compiles kernels)") as update:
+        with progress("preparing (the first run compiles kernels)") as update:
             from monmdp.study.train import train
 
             curves = train(
@@ -81,7 +80,7 @@ class Train(TrainingArguments):
         console.print(terminal((), _facts(curves).items(), f"{curves.agent} in {curves.problem.name}"))
         for content, path in (("Curves", self.save), ("Plot", self.plot)):
             if path is not None:
-                say(console, f"{content} written to {path}.")
+                print_line(console, f"{content} written to {path}.")
 
 
 def progress_of(status: Status) -> dict[str, Any]:

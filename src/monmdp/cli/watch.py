@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from monmdp import check
@@ -51,12 +50,14 @@ class Watch(TrainingArguments):
     """Training steps per picture at the start."""
 
     def run(self, console: Console) -> None:
-        from monmdp.paper.protocol import paper_job
+        from monmdp.protocol import paper_job
         from monmdp.training.run import Run
 
         seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
         run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
+        with console.status("Preparing (the first run compiles kernels) …"):
+            run.advance(0)
         last: LastStep | None = None
         paused = False
         with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
@@ -125,12 +126,10 @@ def advance(run: Run, steps: int) -> LastStep | None:
 
 
 def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
-    """The run as rows of facts and, for environments with places, one grid per monitor state."""
+    """The run as rows of facts and, if the environment has positions, one grid per monitor state."""
     parts: list[RenderableType] = [terminal((), _facts(run, last).items())]
-    problem = run.job.problem
-    if problem.environment.layout is not None:
-        grids = [_grid(run, monitor) for monitor in range(len(problem.monitor.states))]
-        parts += [Columns(grids, padding=(0, 2)), Text(LEGEND, style="dim")]
+    if run.job.problem.environment.layout is not None:
+        parts += [Columns(_grids(run), padding=(0, 2)), Text(LEGEND, style="dim")]
     return Group(*parts, Text(f"{state}   {KEYS}", style="dim"))
 
 
@@ -159,35 +158,23 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
     return facts
 
 
-def _grid(run: Run, monitor: int) -> RenderableType:
-    """The cells of the environment in one monitor state, with visits as background colours."""
-    problem, layout = run.job.problem, run.job.problem.environment.layout
-    assert layout is not None
-    n_monitor = len(problem.monitor.states)
-    title = f"monitor: {problem.monitor.states[monitor]}" if n_monitor > 1 else None
-    grid = Table(title=title, show_header=False, padding=0, title_style="bold")
-    for _ in range(layout.columns):
-        grid.add_column(min_width=3, no_wrap=True)
-    visits = run.visits.sum(1)
+def _grids(run: Run) -> list[RenderableType]:
+    """Per monitor state the cells of the environment: agent or goal, greedy action and tile, coloured by visits."""
+    from monmdp.render.text import GLYPHS, action_symbol, cell_table
+
+    problem, visits, greedy = run.job.problem, run.visits.sum(1), run.q.argmax(1)
     most = math.log1p(float(visits.max())) or 1.0
-    cells: dict[tuple[int, int], Text] = {}
-    for env_state, (row, column) in enumerate(layout.cells):
-        state = env_state * n_monitor + monitor
+    agent, goal = run.state, run.goal // problem.n_actions
+
+    def content(state: int, glyph: str) -> Text:
         heat = HEAT[round(math.log1p(float(visits[state])) / most * (len(HEAT) - 1))]
-        cells[row, column] = Text(_symbols(run, state, layout.tiles[row][column]), style=f"on {heat}")
-    for row in range(layout.rows):
-        grid.add_row(*(cells.get((row, column), Text("")) for column in range(layout.columns)))
-    return grid
+        if not problem.reachable[state]:
+            return Text(glyph, style=f"on {heat}")
+        arrow = action_symbol(problem.environment.actions[problem.split_action(int(greedy[state]))[0]])
+        marks = "@" * (agent == state) + "★" * (goal == state)
+        tile = "" if marks or glyph == GLYPHS["."] else glyph
+        return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
 
-
-def _symbols(run: Run, state: int, tile: str) -> str:
-    """Three characters of a cell: agent or goal, greedy action, tile."""
-    from monmdp.render.text import GLYPHS, action_symbol
-
-    problem, glyph = run.job.problem, GLYPHS.get(tile, tile)
-    if not problem.reachable[state]:
-        return f" {glyph} "
-    best, _ = problem.split_action(int(run.q[state].argmax()))
-    marks = "@" * (run.state == state) + "★" * (run.goal // problem.n_actions == state)
-    arrow = action_symbol(problem.environment.actions[best])
-    return f"{marks or ' '}{arrow}{'' if marks or tile == '.' else glyph}"[:3]
+    states = problem.monitor.states
+    titles = [f"monitor: {state}" for state in states] if len(states) > 1 else [""]
+    return [cell_table(problem, monitor, title, content) for monitor, title in enumerate(titles)]

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
-from monmdp.figures.data import BETA_CEILING, LABELS, FigureData
+from monmdp.figures.data import BETA_CEILING, LABELS, Drawing, FigureData, mean_curve, solving_steps
 from monmdp.figures.panels import STEPS, Band, Entry, draw_curves, panel_grid, show_steps
-from monmdp.figures.saving import Drawing
 from monmdp.figures.style import agent_styles, few_ticks, number
 from monmdp.problem import Floats
 from monmdp.statistics import wilson
 from monmdp.study.results import CellResults
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 GREEDY_RETURN = f"{LABELS['return']} of the greedy policy"
 OPTIMUM: dict[str, Any] = {"color": style.INK, "linestyle": (0, (3, 2)), "linewidth": 0.6}
@@ -35,14 +32,14 @@ SHADE = (0.05, 0.95)
 #: Problem → agent → curve.
 Panels = dict[tuple[str, str], dict[str, Band]]
 #: Sets the limits of the panel of a problem, and adds what is special to a figure.
-Finish = Callable[["Axes", dict[str, Band], tuple[str, str]], None]
+Finish = Callable[[Axes, dict[str, Band], tuple[str, str]], None]
 
 
 def returns(data: FigureData, main: bool = False) -> Drawing:
     """Greedy return during training, with the optimum; curves that end far below it are marked under the panel."""
     environments = data.main_environments if main else data.results.environments
     agents, styles = data.results.agents, agent_styles(data.results.agents)
-    panels = _panels(data, environments, agents, lambda cell: data.band(cell, "return"))
+    panels = _panels(data, environments, agents, lambda cell: mean_curve(cell, "return"))
     optima = {problem: sorted({cell.target_return for cell in data.results.of_problem(*problem)}) for problem in panels}
     limits = {
         name: return_limits(
@@ -104,7 +101,7 @@ def observed(data: FigureData, main: bool = False) -> Drawing:
 
     environments = data.main_environments if main else data.results.environments
     agents = data.results.agents
-    panels = _panels(data, environments, agents, lambda cell: data.band(cell, "observed"))
+    panels = _panels(data, environments, agents, lambda cell: mean_curve(cell, "observed"))
     label = f"{LABELS['observed']} (thousands)"
     return _grid(data, environments, agents, panels, label, finish, share_y=False)
 
@@ -114,7 +111,7 @@ def beta(data: FigureData) -> Drawing:
     agents = [agent for agent in data.results.agents if data.records_beta(agent)]
     if not agents:
         raise MonMDPError(f"No agent in {data.results.folder} records β; Directed does.")
-    panels = _panels(data, data.results.environments, agents, lambda cell: data.band(cell, "beta"))
+    panels = _panels(data, data.results.environments, agents, lambda cell: mean_curve(cell, "beta"))
     thresholds = _thresholds(data.results.cells.values())
     least = min(float(band.mean.min()) for bands in panels.values() for band in bands.values())
     label = f"{LABELS['beta']} (logarithmic; infinite and above 10 shown as 10)"
@@ -174,7 +171,7 @@ def steps_to_solve(data: FigureData) -> Drawing:
     """Fraction of seeds solved permanently by each step, with Wilson's interval."""
 
     def band(cell: CellResults) -> Band:
-        steps, solving = data.band(cell, "return").x, data.solving_steps(cell)
+        steps, solving = mean_curve(cell, "return").x, solving_steps(cell)
         fraction, low, high = wilson((solving[:, None] <= steps).sum(0), len(solving))
         if len(solving) == 1:
             low, high = np.full((2, len(steps)), np.nan)

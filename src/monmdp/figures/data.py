@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from monmdp.errors import MonMDPError
 from monmdp.figures.panels import Band
 from monmdp.paper.presets import MAIN_ENVIRONMENTS
-from monmdp.paper.protocol import kind
 from monmdp.problem import Floats, Integers
+from monmdp.protocol import kind
 from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
 from monmdp.training.metrics import METRICS
@@ -27,7 +28,13 @@ BETA_CEILING = 10.0
 LABELS = {metric.column: metric.label for metric in METRICS}
 
 
-T = TypeVar("T")
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure and its numbers: names of columns, and rows."""
+
+    figure: Figure
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
 
 
 @dataclass(eq=False)
@@ -36,7 +43,7 @@ class FigureData:
 
     results: Results
     problem: tuple[str, str] = DEFAULT_PROBLEM
-    _cache: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    _random: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     @property
     def main_environments(self) -> list[str]:
@@ -44,34 +51,12 @@ class FigureData:
         main = [name for name in self.results.environments if kind(name) in MAIN_ENVIRONMENTS]
         return main or self.results.environments
 
-    def band(self, cell: CellResults, column: str) -> Band:
-        """Mean over seeds with Student's 95% interval, at the shown points; β is cut at its ceiling."""
-
-        def compute() -> Band:
-            values, points = _curve(cell, column), shown_points(len(cell.steps))
-            if column == "beta":
-                values = np.minimum(values, BETA_CEILING)
-            return Band(cell.steps[points], *mean_interval(values[:, points]), (len(values),))
-
-        return self._cached(compute, column, cell.environment, cell.monitor, cell.agent)
-
-    def solving_steps(self, cell: CellResults) -> Floats:
-        """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
-        return self._cached(
-            lambda: steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return),
-            "solving", cell.environment, cell.monitor, cell.agent,
-        )  # fmt: skip
-
     def random_return(self, cell: CellResults) -> float:
         """Return of the uniformly random policy in the problem of a cell, computed once for all agents."""
-        problem = str(cell.settings["problem"])
-        return self._cached(lambda: cell.random_return, "random", cell.environment, cell.monitor, problem)
-
-    def _cached(self, compute: Callable[[], T], *key: str) -> T:
-        if key not in self._cache:
-            self._cache[key] = compute()
-        value: T = self._cache[key]
-        return value
+        problem = (cell.environment, cell.monitor, str(cell.settings["problem"]))
+        if problem not in self._random:
+            self._random[problem] = cell.random_return
+        return self._random[problem]
 
     def records_beta(self, agent: str) -> bool:
         """Whether an agent has an explore-exploit ratio."""
@@ -107,6 +92,21 @@ class FigureData:
         """Whether returns have a scale from random to optimal."""
         above = cell.target_return - self.random_return(cell) > 1e-12
         return bool(above and np.isfinite(cell.final_returns).all())
+
+
+@lru_cache(maxsize=4096)
+def mean_curve(cell: CellResults, column: str) -> Band:
+    """Mean over seeds with Student's 95% interval, at the shown points; β is cut at its ceiling."""
+    values, points = _curve(cell, column), shown_points(len(cell.steps))
+    if column == "beta":
+        values = np.minimum(values, BETA_CEILING)
+    return Band(cell.steps[points], *mean_interval(values[:, points]), (len(values),))
+
+
+@lru_cache(maxsize=4096)
+def solving_steps(cell: CellResults) -> Floats:
+    """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
+    return steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return)
 
 
 def _curve(cell: CellResults, column: str) -> np.ndarray:

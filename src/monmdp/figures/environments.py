@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
 
 from monmdp.environments.grid import TILES, Tile
 from monmdp.figures import style
-from monmdp.figures.data import FigureData
-from monmdp.figures.saving import Drawing
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
 from monmdp.render.tiles import Brush, paint_agent, paint_tile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
 #: Largest number of cells across the figure, cells between pictures, cells of a name, inches per cell.
 ACROSS, GAP, NAME, CELL = 24, 1, 1, style.WIDTH / 24.3
@@ -84,6 +81,9 @@ def _placed(data: FigureData) -> tuple[list[Picture], float]:
     return placed, bottom
 
 
+Points = list[tuple[float, float]]
+
+
 class ShapeDraw:
     """The methods of Pillow's `ImageDraw` that tiles use, as shapes in matplotlib axes; each covers those before."""
 
@@ -91,26 +91,21 @@ class ShapeDraw:
         self.axes = axes
         self.order = 1.0
 
-    def rectangle(self, box: list[float], fill: Any = None, outline: Any = None, width: int = 0) -> None:
-        """A box from its left, top, right and bottom."""
-        from matplotlib.patches import Rectangle
+    def rectangle(self, corners: Points, fill: Any = None, outline: Any = None, width: int = 0) -> None:
+        """A box between two corners."""
+        (left, top), (right, bottom) = corners
+        self._add(Rectangle((left, top), right - left, bottom - top), fill, outline)
 
-        self._add(Rectangle((box[0], box[1]), box[2] - box[0], box[3] - box[1]), fill, outline)
+    def ellipse(self, corners: Points, fill: Any = None, outline: Any = None, width: int = 0) -> None:
+        """An ellipse between two corners."""
+        (left, top), (right, bottom) = corners
+        self._add(Ellipse(((left + right) / 2, (top + bottom) / 2), right - left, bottom - top), fill, outline)
 
-    def ellipse(self, box: list[float], fill: Any = None, outline: Any = None, width: int = 0) -> None:
-        """An ellipse inside a box."""
-        from matplotlib.patches import Ellipse
-
-        middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
-        self._add(Ellipse(middle, box[2] - box[0], box[3] - box[1]), fill, outline)
-
-    def polygon(self, points: list[tuple[float, float]], fill: Any) -> None:
+    def polygon(self, points: Points, fill: Any) -> None:
         """A filled shape through points."""
-        from matplotlib.patches import Polygon
-
         self._add(Polygon(points), fill, None)
 
-    def line(self, points: list[tuple[float, float]], fill: Any, width: int, joint: str = "") -> None:
+    def line(self, points: Points, fill: Any, width: int, joint: str = "") -> None:
         """A line through points."""
         x, y = zip(*points, strict=True)
         self.axes.plot(x, y, color=_rgb(fill), linewidth=72 * CELL * width / UNITS, zorder=self._next())
@@ -144,7 +139,8 @@ def _paint(draw: ShapeDraw, picture: Picture) -> None:
     draw.text(middle, top - 0.25, wrapped(name, (width + 0.7) * CELL, 1, bold=True), weight="bold", ha="center")
     if table is None or table.layout is None:
         text = "cannot be built again" if table is None else f"{len(table.states)} states"
-        draw.rectangle([UNITS * edge for edge in (left, top, left + width, top + height)], fill=style.PALE)
+        corners = [(left * UNITS, top * UNITS), ((left + width) * UNITS, (top + height) * UNITS)]
+        draw.rectangle(corners, fill=style.PALE)
         draw.text(middle, top + height / 2, text, ha="center", va="center", size=style.TICK, color=style.FADED)
         return
     side = width / table.layout.columns

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import solve
 from monmdp.figures import style
-from monmdp.figures.data import FigureData
-from monmdp.figures.saving import Drawing
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import agent_styles, fitting_size, number, wrapped
 from monmdp.problem import Floats, MonMDP
 from monmdp.statistics import wilson
 from monmdp.study.results import CellResults
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Inches: largest and smallest height of a row of cells, and widths of the labels left and right of the cells.
 CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
@@ -42,8 +43,6 @@ class Block(NamedTuple):
 
 def visits(data: FigureData) -> Drawing:
     """N(s, a) of the first seed that all agents have run; colours are logarithmic and the same for all."""
-    from matplotlib.colors import LogNorm
-
     problem, cells, seed = _one_run(data)
     tables = {cell.agent: cell.final_table("visit_counts", seed).astype(np.float64) for cell in cells}
     reached = {agent: table[problem.reachable] for agent, table in tables.items()}
@@ -58,9 +57,6 @@ def visits(data: FigureData) -> Drawing:
 
 def q_values(data: FigureData) -> Drawing:
     """Q(s, a) of the first seed that all agents have run below the exact Q*; colours are the same for all."""
-    from matplotlib.colors import Normalize
-    from matplotlib.patches import Rectangle
-
     problem, cells, seed = _one_run(data)
     exact = np.where(problem.reachable[:, None], solve(problem).q, np.nan)
     learnt = {cell.agent: cell.final_table("q", seed) for cell in cells}
@@ -85,8 +81,6 @@ def q_values(data: FigureData) -> Drawing:
 
 def solved(data: FigureData) -> Drawing:
     """Seeds that ended optimal, problems × agents."""
-    from matplotlib.colors import Normalize
-
     results, agents = data.results, data.results.agents
     fractions, rows = {}, []
     for cell in (cell for problem in results.problems for cell in results.of_problem(*problem)):
@@ -103,9 +97,10 @@ def solved(data: FigureData) -> Drawing:
     each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
     means = np.array([[np.mean(values) if values else np.nan for values in each]])
     blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
-    column = min(max((style.WIDTH - 1.4) / len(agents), 0.45), 0.62)
+    left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
+    column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
     height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
-    figure = style.new_figure(1.4 + max(column * len(agents), 1.0), height)
+    figure = style.new_figure(left + max(column * len(agents), 1.0), height)
     _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
     top, bottom = figure.axes[0], figure.axes[-1]
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
@@ -140,7 +135,7 @@ def _maps(
     problem: MonMDP,
     tables: dict[str, Floats],
     notes: dict[str, str],
-    norm: Any,
+    norm: Normalize,
     text: Callable[[float], str],
     title: str,
     beyond: str = "neither",
@@ -149,8 +144,6 @@ def _maps(
 
     notes: texts right of the maps; beyond: the side of the colour scale `norm` on which there are values outside it.
     """
-    from matplotlib.cm import ScalarMappable
-
     env, n_env, n_mon = problem.environment, len(problem.environment.states), len(problem.monitor.states)
     row_height = min(max((style.HEIGHT - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
     wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
@@ -187,7 +180,7 @@ def _maps(
     return figure
 
 
-def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Any, colour_map: str, size: float) -> np.ndarray:
+def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colour_map: str, size: float) -> np.ndarray:
     """Blocks below each other as coloured cells, with texts if their size can be read; the axes [block, map]."""
     heights = [max(len(block.rows), 2 if block.name else 1) for block in blocks]
     grid = figure.subplots(len(blocks), len(blocks[0].maps), squeeze=False, height_ratios=heights)
@@ -214,8 +207,6 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Any, colour_map:
 
 def _colour_map(name: str) -> Any:
     """A colour map in which unknown values are pale grey."""
-    import matplotlib
-
     return matplotlib.colormaps[name].with_extremes(bad=style.PALE)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from monmdp.figures import style
 from monmdp.figures.style import agent_styles, wrapped
 from monmdp.problem import Floats, Integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: A text of the legend, and the properties of its line.
 Entry = tuple[str, dict[str, Any]]
@@ -51,8 +50,6 @@ def panel_grid(
     share_y: bool = True,
 ) -> tuple[Figure, list[list[Axes]]]:
     """A figure and its empty panels [row][column]. share_y: the panels of a row have one vertical scale."""
-    from matplotlib.lines import Line2D
-
     across, down = len(columns), len(rows)
     least = style.WIDTH if down == across == 1 else 0.65 * across + LEFT
     width = max(min(LEFT + 2.5 * across, style.WIDTH), least)

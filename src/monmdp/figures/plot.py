@@ -6,8 +6,7 @@ from pathlib import Path
 
 from monmdp.figures.curves import GREEDY_RETURN, OPTIMUM, return_limits
 from monmdp.figures.panels import STEPS, Band, draw_curves, panel_grid, show_steps
-from monmdp.figures.saving import DPI
-from monmdp.figures.style import agent_styles, few_ticks, styled
+from monmdp.figures.style import DPI, agent_styles, few_ticks, styled
 from monmdp.statistics import mean_interval
 from monmdp.training.curves import Curves
 

@@ -8,8 +8,7 @@ from functools import partial
 
 from monmdp.errors import MonMDPError, nearest
 from monmdp.figures import curves, environments, heatmaps, scores
-from monmdp.figures.data import FigureData
-from monmdp.figures.saving import Drawing
+from monmdp.figures.data import Drawing, FigureData
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,20 @@ A score is the final return on a scale on which 0 is acting uniformly at random 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from monmdp import statistics
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
-from monmdp.figures.data import FigureData
+from monmdp.figures.data import Drawing, FigureData, solving_steps
 from monmdp.figures.panels import Band, draw_curves, panel_grid
-from monmdp.figures.saving import Drawing
 from monmdp.figures.style import agent_styles, few_ticks, wrapped
 from monmdp.problem import Floats
 from monmdp.statistics import SOLVED_WITHIN, Interval, performance_profile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 #: Resamples of an interval: enough for the resolution of a line.
 REPEATS = 500
@@ -55,7 +52,7 @@ def solving(data: FigureData) -> Drawing:
     for agent in data.results.agents:
         cells = data.results.of_agent(agent)
         runs = min(len(cell.seeds) for cell in cells)
-        parts = np.stack([data.solving_steps(cell)[:runs] / cell.steps[-1] for cell in cells], axis=1)
+        parts = np.stack([solving_steps(cell)[:runs] / cell.steps[-1] for cell in cells], axis=1)
         # Solved within a part of the budget: a profile of the part that is left, and -1 for never.
         left = _profile(np.where(np.isinf(parts), -1.0, 1.0 - parts), 1.0 - PARTS)
         bands[agent] = left._replace(x=PARTS)
@@ -86,13 +83,8 @@ def _profiles(data: FigureData, groups: dict[str, list[tuple[str, str]]], height
 
 
 def _profile(scores: Floats, thresholds: Floats) -> Band:
-    """Fraction of runs with at least each threshold; no interval for a single run."""
-    slightly_below = thresholds - SOLVED_WITHIN
-    interval = (
-        statistics.profile_interval(scores, slightly_below, repeats=REPEATS)
-        if len(scores) > 1
-        else Interval(performance_profile(scores, slightly_below), *np.full((2, len(thresholds)), np.nan))
-    )
+    """Fraction of runs with at least each threshold."""
+    interval = statistics.profile_interval(scores, thresholds - SOLVED_WITHIN, repeats=REPEATS)
     return Band(thresholds, *interval, scores.shape)
 
 
@@ -133,14 +125,11 @@ def aggregates(data: FigureData) -> Drawing:
     """Interquartile mean, mean, optimality gap and fraction of optimal runs."""
     _check_scored(data)
     scores = {agent: values for agent in data.results.agents if (values := data.scores(agent)).size}
-    estimates: Estimates = {}
-    for name, statistic in AGGREGATES.items():
-        for agent, values in scores.items():
-            estimates[name, agent] = (
-                statistics.bootstrap(values, statistic, repeats=REPEATS)
-                if len(values) > 1
-                else Interval(statistic(values), np.nan, np.nan)
-            )
+    estimates = {
+        (name, agent): statistics.bootstrap(values, statistic, repeats=REPEATS)
+        for name, statistic in AGGREGATES.items()
+        for agent, values in scores.items()
+    }
     figure, _ = _dots(data, [*AGGREGATES], data.results.agents, estimates, f"normalised score {SCALE}")
     return Drawing(figure, ("aggregate", "agent", "estimate", "low", "high"), _rows(estimates))
 
@@ -157,11 +146,7 @@ def improvement(data: FigureData) -> Drawing:
         shared = [problem for problem, cells in pairs.items() if all(cell and data.is_scored(cell) for cell in cells)]
         if shared:
             one, two = data.scores(first, shared), data.scores(other, shared)
-            estimates[first, other] = (
-                statistics.improvement_interval(one, two, repeats=REPEATS)
-                if min(len(one), len(two)) > 1
-                else Interval(statistics.probability_of_improvement(one, two), np.nan, np.nan)
-            )
+            estimates[first, other] = statistics.improvement_interval(one, two, repeats=REPEATS)
     if not estimates:
         raise MonMDPError(f"{first} shares no problem with any other agent.")
     label = wrapped(f"probability that {first} ends with a higher return (ties count half)", style.WIDTH - 0.5)

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from monmdp.agents import AGENTS
 from monmdp.join import make
 from monmdp.machine import n_cores
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.problem import MonMDP
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.executors import Outcome, Threads, Tracker
 from monmdp.study.plan import BATCH
 from monmdp.study.runner import run_sweep

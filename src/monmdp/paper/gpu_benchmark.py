@@ -10,7 +10,7 @@ from monmdp.cuda.backend import Spent, device, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
 from monmdp.machine import readable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 from monmdp.training.job import Job
 
 #: The problem with the longest runs of the paper.

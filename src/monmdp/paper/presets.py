@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.paper.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
+from monmdp.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.sweep import Sweep
 
 #: The four environments of the paper's main figure.

@@ -17,8 +17,8 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import policy_return
 from monmdp.join import make
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, sync_folder, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points

@@ -8,8 +8,8 @@ import numpy as np
 
 from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
-from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.protocol import paper_job
 from monmdp.training.run import Run
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.join import make
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, variant_steps
 from monmdp.problem import MonMDP
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, variant_steps
 from monmdp.registry import construct
 from monmdp.training.job import Job
 

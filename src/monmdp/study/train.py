@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp.agents.base import Agent
-from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, drive
 from monmdp.study.plan import Batch, cut
 from monmdp.training.curves import Curves

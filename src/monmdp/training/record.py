@@ -55,7 +55,7 @@ def record(
     target = Target(problem, steps, points, "exact", None)
     chosen, started = as_seeds(seeds), time.perf_counter()
     finished = [_run(target, learner(problem, seed), seed, progress) for seed in chosen]
-    label = name or getattr(learner, "__name__", type(learner).__name__)
+    label = str(name or getattr(learner, "__name__", type(learner).__name__))
     where = f"{getattr(learner, '__module__', '')}.{getattr(learner, '__qualname__', label)}"
     settings = target.settings(label, where, {})
     return target.collect(settings, chosen, finished, time.perf_counter() - started)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, progress, say
+from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, print_line, progress
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
@@ -46,7 +46,7 @@ class Results(Command):
         messages = new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = study.compact(self.folder)
-            say(messages, f"Merged {before} files into {after}.")
+            print_line(messages, f"Merged {before} files into {after}.")
         if self.verify:
             _verify(self.folder, messages)
         results = study.Results(self.folder, required=False)
@@ -62,7 +62,7 @@ class Results(Command):
         rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
         console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
         for line in results.damaged:
-            say(console, line, "yellow")
+            print_line(console, line, "yellow")
 
 
 def _verify(folder: Path, messages: Console) -> None:
@@ -73,10 +73,10 @@ def _verify(folder: Path, messages: Console) -> None:
     store = Store(folder)
     n_files, damage = sum(1 for kind in KINDS for _ in store.files(kind)), Results(folder, required=False).damage
     for path, message in damage.items():
-        say(messages, f"{message} It is now {store.quarantine(path)}.")
+        print_line(messages, f"{message} It is now {store.quarantine(path)}.")
     if damage:
         raise MonMDPError(f"{len(damage)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
-    say(messages, f"All {n_files} files are intact.")
+    print_line(messages, f"All {n_files} files are intact.")
 
 
 @dataclass(frozen=True)
@@ -96,13 +96,11 @@ class Report(Command):
         from monmdp.machine import readable
         from monmdp.report import write_page
 
-        with progress(console, "reading results") as update:
+        with progress("reading results") as update:
             page = write_page(
-                self.folder,
-                self.out,
-                lambda part, done, total: update(description=part, completed=done, total=total),
+                self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)
             )
-        say(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
+        print_line(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Figure(Command):
     def run(self, console: Console) -> None:
         from monmdp.figures import FIGURES, draw_figures, figure_kind
         from monmdp.figures.drawing import DEFAULT_PROBLEM
-        from monmdp.study.results import Results
+        from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
         if name == "list":
@@ -138,20 +136,20 @@ class Figure(Command):
         if (self.env or self.monitor) and not any(kind.single for kind in kinds):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
-        results = Results(self.folder)
+        results = StoredResults(self.folder)
         problem = (
             _spelled(self.env, results.environments, "environment") if self.env else DEFAULT_PROBLEM[0],
             _spelled(self.monitor, results.monitors, "monitor") if self.monitor else DEFAULT_PROBLEM[1],
         )
         for line in results.damaged:
-            say(console, line, "yellow")
+            print_line(console, line, "yellow")
         n_drawn = 0
         for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, problem):
             if not isinstance(files, MonMDPError):
                 n_drawn += 1
-                say(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
+                print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
             elif name == "all":
-                say(console, f"{drawn} is left out: {files}", "yellow")
+                print_line(console, f"{drawn} is left out: {files}", "yellow")
             else:
                 raise files
         if not n_drawn:
@@ -182,12 +180,12 @@ class Claims(Command):
 
     def run(self, console: Console) -> None:
         from monmdp.paper.claims import check_claims
-        from monmdp.study.results import Results
+        from monmdp.study.results import Results as StoredResults
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
             raise MonMDPError(f"{out} must end in .md or .csv.")
-        results, messages = Results(self.folder), new_console(stderr=True)
+        results, messages = StoredResults(self.folder), new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
         try:
@@ -204,8 +202,8 @@ class Claims(Command):
                 console.print(_table(DETAIL_COLUMNS, claim.details, claim.claim))
             console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
         for line in results.damaged:
-            say(messages, line, "yellow")
-        say(messages if self.json else console, f"Written to {out}.")
+            print_line(messages, line, "yellow")
+        print_line(messages if self.json else console, f"Written to {out}.")
 
 
 def _cells(columns: tuple[str, ...], row: Any) -> list[str]:
@@ -263,9 +261,7 @@ class Export(Command):
 
         runs = count_runs(self.folder, self.average)
         write = to_tensorboard if self.to == "tensorboard" else to_wandb
-        with progress(console, f"writing {runs:,} runs", runs) as update:
-            write(
-                self.folder, self.out, self.average, self.points, progress=lambda written: update(completed=written)
-            )  # fmt: skip
+        with progress(f"writing {runs:,} runs", runs) as update:
+            write(self.folder, self.out, self.average, self.points, progress=lambda done: update(completed=done))
         view = VIEWERS[self.to].format(out=self.out)
-        say(console, f"{runs:,} runs are in {self.out}; view them with: {view}")
+        print_line(console, f"{runs:,} runs are in {self.out}; view them with: {view}")
