@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from monmdp.cli.results import CLAIM_COLUMNS
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims
@@ -19,7 +20,6 @@ from monmdp.study.results import CellResults, Results
 from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
-COLUMNS = ("claim", "expected", "measured", "verdict")
 COMMANDS = """
 ```
 monmdp reproduce --preset paper --out results
@@ -56,8 +56,8 @@ def main(folder: str) -> None:
     counts = [len(cell.seeds) for cell in results.cells.values()]
     values = {"runs": sum(counts), "seeds": min(counts), "made": COMMANDS}
     (DOCS / "results.md").write_text(TABLES.format(**values) + tables(results))
-    rows = [[getattr(claim, column) for column in COLUMNS] for claim in check_claims(results)]
-    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + markdown(COLUMNS, rows) + "\n")
+    rows = [[getattr(claim, column) for column in CLAIM_COLUMNS] for claim in check_claims(results)]
+    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + markdown(CLAIM_COLUMNS, rows) + "\n")
     (DOCS / "gallery.md").write_text(GALLERY.format(**values) + gallery(results))
 
 
@@ -77,7 +77,7 @@ def table(results: Results, title: str, value: Callable[[CellResults], str], opt
         best = [f"{next(iter(cells.values())).target_return:.3f}"] if optimum else []
         values = [value(cells[agent]) if agent in cells else "–" for agent in results.agents]
         rows.append([f"{environment} + {monitor}", *best, *values])
-    return f"\n## {title}\n\n{markdown(head, rows, align='l' + 'r' * (len(head) - 1))}\n"
+    return f"\n## {title}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
 def gallery(results: Results) -> str:

@@ -30,7 +30,9 @@ def terminal(
 
     box = HORIZONTALS if lines else SIMPLE_HEAD if header else None
     plain_title = Text(title, style="bold") if title else None
-    table = Table(title=plain_title, title_justify="left", box=box, show_header=bool(header), show_lines=lines)
+    table = Table(
+        title=plain_title, title_justify="left", box=box, show_header=bool(header), show_lines=lines, pad_edge=False
+    )
     content = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     for i in range(max(len(row) for row in [header, *content])):
         table.add_column(Text(header[i]) if header else "", justify="right" if align[i : i + 1] == "r" else "left")

@@ -15,8 +15,8 @@ import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import STATEMENTS, check_claims
 from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import Results
 from monmdp.study.sweep import PAPER_AGENTS
 from monmdp.training.job import recording_points

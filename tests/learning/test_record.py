@@ -11,7 +11,7 @@ from reference.agents import plain_agent
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 
 
 def referee(agent: str, steps: int):

@@ -12,7 +12,7 @@ from comparing import Q_LEARNERS
 import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.schedules import schedule
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 
 
 def test_a_line_reaches_both_ends():

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 
 from monmdp.errors import MonMDPError
 from monmdp.figures.panels import Band
-from monmdp.paper.protocol import kind
+from monmdp.paper.presets import MAIN_ENVIRONMENTS
 from monmdp.problem import Floats, Integers
+from monmdp.protocol import kind
 from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
-from monmdp.study.sweep import MAIN_ENVIRONMENTS
 from monmdp.training.metrics import METRICS
 
 #: The problem of figures that show a single one: the paper's.

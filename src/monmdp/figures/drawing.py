@@ -16,7 +16,7 @@ from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.registry import FigureKind, figure_kind
 from monmdp.figures.style import DPI, styled
 from monmdp.study.results import Results
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
 #: Metadata without a date or anything else that changes without the data.
 METADATA: dict[str, dict[str, Any]] = {
@@ -82,7 +82,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
     for path, content in contents.items():
         try:
-            write_aside(path, content)
+            write_atomically(path, content)
         except OSError as error:
             raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
     return list(contents)

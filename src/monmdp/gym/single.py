@@ -1,4 +1,4 @@
-"""One MonMDP as a Gymnasium environment, stepped in plain Python: the specification of the vector environment."""
+"""One MonMDP as a Gymnasium environment, stepped in plain Python."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from gymnasium.spaces import Dict, Discrete
 from monmdp.errors import MonMDPError
 from monmdp.problem import MonMDP
 from monmdp.render.text import Scene, draw_text
-from monmdp.rng import normal, stream, uniform
+from monmdp.simulation import Simulation
 
 Observation = dict[str, np.int64]
-
-#: The random streams of an environment.
-STREAMS = ("start", "world", "observe", "noise")
 
 
 class HiddenReward(np.float64):
@@ -64,8 +61,7 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         self.problem = problem
         self.render_mode = render_mode
         self.observation_space, self.action_space = spaces(problem)
-        self._keys: dict[str, int] | None = None
-        self._state = self._elapsed = self._clock = self._episode = 0
+        self._simulation: Simulation | None = None
         self._scene: Scene | None = None
 
     def reset(
@@ -73,42 +69,24 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Start an episode; a seed also restarts the random streams, so that equal seeds give equal episodes."""
         super().reset(seed=seed)
-        if seed is not None or self._keys is None:
-            chosen = int(self.np_random.integers(2**63)) if seed is None else seed
-            self._keys = {role: stream(chosen, role) for role in STREAMS}
-            self._clock = self._episode = 0
-        draw = uniform(self._keys["start"], self._episode)
-        choice = np.searchsorted(self.problem.start_cumulative, draw, side="right")
-        self._state = int(self.problem.start_states[choice])
-        self._elapsed = 0
-        self._episode += 1
-        self._scene = Scene(self._state)
-        return observation_of(self.problem, self._state), {}
+        if seed is not None or self._simulation is None:
+            self._simulation = Simulation(self.problem, int(self.np_random.integers(2**63)) if seed is None else seed)
+        else:
+            self._simulation.restart()
+        self._scene = Scene(self._simulation.state)
+        return observation_of(self.problem, self._simulation.state), {}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take an environment action and a monitor action."""
-        if self._keys is None:
+        simulation = self._simulation
+        if simulation is None:
             raise gymnasium.error.ResetNeeded("Call reset before step.")
         if not self.action_space.contains(action):
             raise MonMDPError(f"An action is a dict such as {self.action_space.sample()}, not {action!r}.")
-        arrays, clock = self.problem.dynamics, self._clock
         joint = int(action["env"]) * len(self.problem.monitor.actions) + int(action["monitor"])
-        outcome = int(arrays.offsets[self._state * self.problem.n_actions + joint])
-        draw = uniform(self._keys["world"], clock)
-        while draw >= arrays.cumulative[outcome]:
-            outcome += 1
-        env_reward = float(arrays.env_reward[outcome])
-        if arrays.reward_noise[outcome] > 0:
-            env_reward += float(arrays.reward_noise[outcome]) * normal(self._keys["noise"], clock)
-        observed = bool(uniform(self._keys["observe"], clock) < arrays.observe_probability[outcome])
-        monitor_reward = float(arrays.monitor_reward[outcome])
-        terminated = bool(arrays.terminated[outcome])
-        self._state = int(arrays.next_state[outcome])
-        self._clock += 1
-        self._elapsed += 1
-        truncated = self._elapsed == self.problem.step_limit and not terminated
+        state, env_reward, monitor_reward, observed, terminated, truncated = simulation.step(joint)
         shown = env_reward if observed else None
-        self._scene = Scene(self._state, joint, shown, monitor_reward, self._elapsed, terminated or truncated)
+        self._scene = Scene(state, joint, shown, monitor_reward, simulation.elapsed, terminated or truncated)
         info = {
             "proxy_reward": env_reward if observed else HIDDEN,
             "reward_observed": observed,
@@ -116,7 +94,7 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
             "env_reward": env_reward,
         }
         reward = monitor_reward + (env_reward if observed else 0.0)
-        return observation_of(self.problem, self._state), reward, terminated, truncated, info
+        return observation_of(self.problem, state), reward, terminated, truncated, info
 
     def render(self) -> Any:
         """The current scene as text or as an RGB array, depending on the render mode."""

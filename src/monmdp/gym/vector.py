@@ -13,9 +13,10 @@ from gymnasium.vector.utils import batch_space
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.factors import Booleans
-from monmdp.gym.single import STREAMS, observation_of, spaces
+from monmdp.gym.single import observation_of, spaces
 from monmdp.problem import MonMDP
 from monmdp.rng import stream
+from monmdp.simulation import STREAMS
 
 Arrays = dict[str, np.ndarray]
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import inlined, kernel
 
 
-@kernel
+@inlined
 def backup(offsets, weight, next_state, values, row):
     """Σ weight · values[next_state] over the successors of a row, for values [S]."""
     total = 0.0

@@ -1,7 +1,7 @@
 """The step of a Mon-MDP: the draws of outcome, observation, reward and start, and steps of many environments.
 
 `draw_outcome`, `draw_observed` and `draw_reward` make one step; the training loop, sampled evaluation, vector
-environments and the GPU use them. `gym.single` restates them in plain Python. Each has its own stream, and draws
+environments and the GPU use them. `simulation` restates them in plain Python. Each has its own stream, and draws
 only if the result is random.
 """
 

@@ -23,9 +23,9 @@ from monmdp.paper.evidence import (
     runs_of,
     where_testable,
 )
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.paper.theorem import exploring_against_bound, summary_of_bounds
 from monmdp.problem import Floats
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.statistics import mean_interval, paired_difference, rank_correlation
 from monmdp.study.results import CellResults, Results
 

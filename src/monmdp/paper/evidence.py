@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.problem import MonMDP
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import CellResults, Results
 
 CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not enough data"

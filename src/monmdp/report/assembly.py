@@ -20,7 +20,7 @@ from monmdp.report.inspector import REPLAYS, Replay, inspector_data
 from monmdp.report.overview import overview_data
 from monmdp.report.packing import script_json
 from monmdp.study.results import Results
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
 #: Parts of the page in the order in which they are concatenated; later styles override earlier ones.
 STYLES = ("base.css", "sections.css", "drawings.css")
@@ -41,7 +41,7 @@ def write_page(folder: Path | str, out: Path | None = None, progress: Progress |
         raise MonMDPError(f"{path} is a folder; name a file.")
     page = build_page(results, progress=progress)
     try:
-        write_aside(path, page.encode())
+        write_atomically(path, page.encode())
     except OSError as error:
         raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
     return path

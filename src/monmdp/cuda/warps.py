@@ -1,7 +1,7 @@
-"""Small kernels that a warp does together, in place of the CPU's own of the same name; the same results.
+"""Small kernels that the lanes of a warp compute together, in place of the CPU's kernels of the same name.
 
-The lanes of a warp run a training loop as one: all read and write the same, so that branches never part them, and
-where a row of actions is looked at, every lane looks at one of them.
+All lanes of a warp run a training loop in step: they read and write the same values and never take different branches.
+Where a row of actions is searched, each lane looks at one action. The results are those of the CPU.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,21 +16,19 @@ import numpy as np
 from numba import cuda
 from numba.core.dispatcher import Dispatcher
 
-from monmdp.agents import base, ucb
+from monmdp.agents import choices, q_learning, ucb
 from monmdp.kernels import stepping
 from monmdp.kernels.random import uniform
-from monmdp.training import evaluation
 
-#: Threads that go together.
+#: Threads of a warp.
 WARP = 32
 #: All lanes of a warp.
 EVERYONE = 0xFFFFFFFF
-choose_alone = evaluation.choose_best
-least_alone = base.smallest
+choose_by_one_lane = choices.choose_best
 
 
 @cuda.jit(device=True)
-def most_of_all(value):
+def largest_of_lanes(value):
     """The largest value of all lanes."""
     distance = 1
     while distance < WARP:
@@ -41,7 +39,7 @@ def most_of_all(value):
 
 @cuda.jit(device=True)
 def pick_tied(tied, key, index, lane):
-    """The lane among the tied ones that draw number `index` decides for."""
+    """The lane that draw number `index` selects among the tied ones."""
     ties = cuda.ballot_sync(EVERYONE, tied)
     count, rank = cuda.popc(ties), 0
     if count > 1:
@@ -55,11 +53,11 @@ def choose_best(values, key, index):
     """The position of the largest of values [A]; draw number `index` decides among exact ties."""
     cuda.syncwarp(EVERYONE)
     if len(values) > WARP:
-        return np.int64(choose_alone(values, key, index))
+        return np.int64(choose_by_one_lane(values, key, index))
     lane = cuda.threadIdx.x % WARP
     mine = lane < len(values)
     value = np.float64(values[lane]) if mine else -math.inf
-    best = most_of_all(value)
+    best = largest_of_lanes(value)
     return pick_tied(mine and value == best, key, index, lane)
 
 
@@ -70,17 +68,17 @@ def largest_value(q, state):
     best = -math.inf
     for action in range(cuda.threadIdx.x % WARP, q.shape[1], WARP):
         best = max(best, q[state, action])
-    return most_of_all(best)
+    return largest_of_lanes(best)
 
 
 @cuda.jit(device=True)
 def smallest(values):
-    """The least of some values."""
+    """The minimum of values [n]."""
     cuda.syncwarp(EVERYONE)
     least = math.inf
     for i in range(cuda.threadIdx.x % WARP, len(values), WARP):
         least = min(least, values[i])
-    return -most_of_all(-least)
+    return -largest_of_lanes(-least)
 
 
 @cuda.jit(device=True)
@@ -100,25 +98,24 @@ def draw_plain_reward(dynamics, outcome, key, clock):
     return dynamics.env_reward[outcome]
 
 
-#: The CPU's kernel → what a warp does instead.
-INSTEAD: dict[Any, Any] = {
-    evaluation.choose_best: choose_best,
-    base.largest_value: largest_value,
-    base.smallest: smallest,
+#: The CPU's kernel → that of a warp.
+REPLACEMENTS: dict[Any, Any] = {
+    choices.choose_best: choose_best,
+    q_learning.largest_value: largest_value,
+    choices.smallest: smallest,
     ucb.confidence_bounds: confidence_bounds,
 }
 
 
-def adapted(given: Any, noisy: bool = True, **names: Any) -> Any:
-    """A kernel or a body for the lanes of a warp: with INSTEAD in it, however deep, and with the given names."""
-    body = given.py_func if isinstance(given, Dispatcher) else given
-    found = {name: body.__globals__[name] for name in body.__code__.co_names if name in body.__globals__}
-    found |= names
-    own = {name: _for_warps(value, noisy) for name, value in found.items() if isinstance(value, Dispatcher)}
+def adapted(function: Any, noisy: bool = True, **names: Any) -> Any:
+    """A device function from a CPU kernel or a body, with REPLACEMENTS at any depth, and `names` in its globals."""
+    body = function.py_func if isinstance(function, Dispatcher) else function
+    used = {name: body.__globals__[name] for name in body.__code__.co_names if name in body.__globals__} | names
+    kernels = {name: _for_warps(value, noisy) for name, value in used.items() if isinstance(value, Dispatcher)}
     copy = types.FunctionType(
-        body.__code__, {**body.__globals__, **names, **own}, body.__name__, body.__defaults__, body.__closure__
+        body.__code__, {**body.__globals__, **names, **kernels}, body.__name__, body.__defaults__, body.__closure__
     )
-    inline = given.targetoptions.get("inline", "never") if isinstance(given, Dispatcher) else "never"
+    inline = function.targetoptions.get("inline", "never") if isinstance(function, Dispatcher) else "never"
     return cuda.jit(device=True, inline=inline)(copy)
 
 
@@ -126,4 +123,4 @@ def adapted(given: Any, noisy: bool = True, **names: Any) -> Any:
 def _for_warps(kernel: Any, noisy: bool) -> Any:
     if kernel is stepping.draw_reward and not noisy:
         return draw_plain_reward
-    return INSTEAD[kernel] if kernel in INSTEAD else adapted(kernel, noisy)
+    return REPLACEMENTS[kernel] if kernel in REPLACEMENTS else adapted(kernel, noisy)
