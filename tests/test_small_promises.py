@@ -22,12 +22,12 @@ class Forgetful(Monitor):
 
 @pytest.mark.parametrize("value", [None, Outcome(observed=1.0), 3])
 def test_outcomes_that_are_not_yielded_get_a_sentence(value):
-    with pytest.raises(MonMDPError, match="must be yielded"):
+    with pytest.raises(MonMDPError, match="must yield"):
         monmdp.make("Loop", Forgetful(value=value))
 
 
 def test_steps_that_are_not_yielded_get_a_sentence():
-    with pytest.raises(MonMDPError, match="must be yielded"):
+    with pytest.raises(MonMDPError, match="must yield"):
         monmdp.make(Rule(states=("here",), actions=("go",), rule=lambda state, action: None))
 
 

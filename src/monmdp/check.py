@@ -1,15 +1,15 @@
-"""Checks of single values, each ending in a sentence that names the culprit."""
+"""Checks of single values; each error message names the value and the rule that it breaks."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from monmdp.errors import MonMDPError
 
-#: Rows of probabilities may miss one by rounding, not by more.
+#: The sum of a probability distribution may differ from one by this rounding error.
 PROBABILITY_TOLERANCE = 1e-9
 
 
@@ -41,7 +41,7 @@ def probability(value: Any, what: str) -> float:
 
 
 def distribution(total: float, what: str) -> None:
-    """Complain unless probabilities sum to one."""
+    """Raise an error unless probabilities with this total sum to one."""
     if not abs(total - 1.0) <= PROBABILITY_TOLERANCE:
         raise MonMDPError(f"The probabilities of {what} sum to {total:.12g}, not to 1.")
 
@@ -54,24 +54,31 @@ def whole(value: Any, least: int, what: str) -> int:
 
 
 def discount(value: Any, default: float, what: str) -> float:
-    """`value`, or the default where it is None, as a float of at least 0 and below 1."""
+    """`value`, or the default if it is None, as a float in [0, 1)."""
     number = default if value is None else finite(value, what)
     if not 0.0 <= number < 1.0:
         raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
     return number
 
 
+def outcomes(given: Any, kind: type, where: str) -> list[Any]:
+    """The outcomes that a user's function yielded or returned, as a list of `kind` (Step or Outcome)."""
+    if isinstance(given, kind) or not isinstance(given, Iterable):
+        raise MonMDPError(f"{where} must yield {kind.__name__} objects or return a list of them, not {given!r}.")
+    return list(given)
+
+
 def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
-    """Labels of states or actions: at least one, and none twice."""
+    """Check labels of states or actions: at least one, without duplicates."""
     if not given:
         raise MonMDPError(f"{owner} needs at least one {what}.")
     if len(set(given)) < len(given):
-        raise MonMDPError(f"{owner} names a {what} twice.")
+        raise MonMDPError(f"{owner} has a duplicate {what}; every {what} needs its own label.")
     return tuple(given)
 
 
 def options(instance: Any) -> None:
-    """Check the options of a dataclass that are declared as numbers or switches, by their annotation."""
+    """Check the options of a dataclass whose annotation is float or bool."""
     for field in dataclasses.fields(instance):
         value, kind = getattr(instance, field.name), str(field.type)
         what = f"The option {field.name!r} of {type(instance).__name__}"
@@ -85,7 +92,7 @@ def options(instance: Any) -> None:
 
 
 def switch(value: Any, what: str) -> bool:
-    """`value` as True or False, and nothing that merely looks like it."""
+    """`value` as a bool; other types that convert to bool are rejected."""
     if not isinstance(value, bool):
         raise MonMDPError(f"{what} must be True or False, not {value!r}.")
     return value

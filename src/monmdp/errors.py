@@ -1,4 +1,4 @@
-"""The one error users see: a sentence that says what was wrong, what was expected and what to do."""
+"""The error for bad input: its message says what was wrong, what was expected and what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MonMDPError(ValueError):
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint such as `Did you mean 'Empty'?`, or the list of valid names if nothing is close."""
+    """Return a hint such as `Did you mean 'Empty'?`, or the list of valid names if none is similar."""
     names = list(valid)
     folded = {other.casefold(): other for other in reversed(names)}
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)

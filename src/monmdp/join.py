@@ -1,9 +1,9 @@
-"""Environment × monitor → MonMDP."""
+"""Join an environment and a monitor into a MonMDP."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
-from monmdp.problem import MonitorTable, MonMDP, find
+from monmdp.problem import MonMDP
 from monmdp.registry import parse_spec
+from monmdp.tables import MonitorTable, as_columns, find, start_vector
 
-#: Names of Gymnasium's registry end in a version, ours never do.
+#: Gymnasium ids end in a version, names of this package never do.
 _GYMNASIUM_ID = re.compile(r".*-v\d+")
 
 
@@ -48,9 +49,9 @@ def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
 
     try:
         return gymnasium.make(name, **options)
-    except Exception as error:  # whatever a foreign constructor raises about its options
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise MonMDPError(f"Gymnasium cannot make {name!r}: {told}") from None
+    except Exception as error:  # third-party constructors can raise anything about their options
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise MonMDPError(f"Gymnasium cannot make {name!r}: {message}") from None
 
 
 def as_monitor(given: Any) -> Monitor:
@@ -64,8 +65,7 @@ def as_monitor(given: Any) -> Monitor:
 
 def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) -> MonMDP:
     """Compile both declarations into one MonMDP."""
-    table = environment.table()
-    name = monitor.name
+    table, name = environment.table(), monitor.name
     states = check.labels(monitor.states, "state", name)
     actions = check.labels(monitor.actions, "action", name)
     index = {state: i for i, state in enumerate(states)}
@@ -73,28 +73,20 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
     hidden = never_observable_pairs(environment, monitor)
     installed = monitor.installed(environment)
 
-    n_env_actions = len(table.actions)
-    bounds = table.offsets.tolist()
-    env_reward, env_terminated = table.reward.tolist(), table.terminated.tolist()
+    bounds, env_reward, env_terminated = (a.tolist() for a in (table.offsets, table.reward, table.terminated))
     offsets, rows = [0], []
     for s, env_state in enumerate(table.states):
         for state in states:
             for a, env_action in enumerate(table.actions):
-                pair = s * n_env_actions + a
+                pair = s * len(table.actions) + a
                 visible = 0.0 if pair in hidden else rho
                 for action in actions:
                     for k in range(bounds[pair], bounds[pair + 1]):
                         moment = Moment(state, action, env_state, env_action, env_reward[k], env_terminated[k], pair)
-                        for chance, *rest, observed in _checked(installed, name, moment, index):
-                            rows.append((k, chance, *rest, observed * visible))
+                        for *outcome, observed in _checked(installed, name, moment, index):
+                            rows.append((k, *outcome, observed * visible))
                     offsets.append(len(rows))
-
-    columns = list(zip(*rows, strict=True))
-    start = np.zeros(len(states))
-    for label, weight in monitor.start.items():
-        if label not in index:
-            raise MonMDPError(f"{name} cannot start in {label!r}: its states are {list(states)}.")
-        start[index[label]] = check.probability(weight, f"The probability that {name} starts in {label!r}")
+    columns = ("env_outcome", "probability", "next_state", "reward", "terminated", "observe_probability")
     return MonMDP(
         environment=table,
         monitor=MonitorTable(
@@ -102,14 +94,9 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
             states=states,
             actions=actions,
             offsets=np.array(offsets, np.int64),
-            env_outcome=np.array(columns[0], np.int32),
-            probability=np.array(columns[1], np.float64),
-            next_state=np.array(columns[2], np.int32),
-            reward=np.array(columns[3], np.float64),
-            terminated=np.array(columns[4], np.bool_),
-            observe_probability=np.array(columns[5], np.float64),
-            start=start,
+            start=start_vector(monitor.start, states, name),
             landmarks={table.states.index(state): what for state, what in installed.landmarks.items()},
+            **as_columns(rows, *columns),
         ),
         discount=discount,
     )
@@ -117,48 +104,43 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
 
 def _checked(
     monitor: Monitor, name: str, moment: Moment, index: dict[Hashable, int]
-) -> list[tuple[float, int, float, bool, float]]:
-    """Outcomes of a moment as (probability, next state, reward, terminated, observed); impossible ones left out."""
-    checked, total = [], 0.0
-    found = monitor.outcomes(moment)
-    if isinstance(found, Outcome) or not isinstance(found, Iterable):
-        raise MonMDPError(f"The outcomes of {name} must be yielded, or a list of Outcome, not {found!r}.")
-    for outcome in found:
+) -> Iterator[tuple[float, int, float, bool, float]]:
+    """Outcomes at a moment as (probability, next state, reward, terminated, observed), without impossible ones."""
+    total = 0.0
+    for outcome in check.outcomes(monitor.outcomes(moment), Outcome, f"The outcomes of {name}"):
         after = moment.state if outcome.next_state is None else outcome.next_state
         if after not in index:
             raise MonMDPError(f"{name} moves to state {after!r}, which it does not have; its states are {list(index)}.")
         chance = check.probability(outcome.probability, f"The probability of an outcome of {name}")
         reward = check.finite(outcome.reward, f"The reward of {name}")
-        observed = check.probability(outcome.observed, f"The chance that {name} shows the reward")
+        observed = check.probability(outcome.observed, f"The observation probability of {name}")
         total += chance
         if chance > 0:
-            checked.append((chance, index[after], reward, bool(outcome.terminated), observed))
+            yield chance, index[after], reward, bool(outcome.terminated), observed
     check.distribution(total, f"{name} in state {moment.state!r} for action {moment.action!r}")
-    return checked
 
 
 def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[int]:
-    """The environment pairs that the modifier `never_observable` names, as indices."""
-    given = monitor.never_observable
-    states, actions = tuple(environment.states), tuple(environment.actions)
+    """The environment pairs of the option `never_observable`, as indices."""
+    given, states, actions = monitor.never_observable, tuple(environment.states), tuple(environment.actions)
     if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
         given = (given,)
     pairs: set[int] = set()
     for reference in given:
-        label = _as_label(reference)
+        label, chosen = _as_label(reference), range(len(actions))
+        places: Iterable[Any] = [label]
         if isinstance(label, str) and label in environment.regions:
-            places = [(state, None) for state in environment.regions[label]]
+            places = environment.regions[label]
         elif isinstance(label, tuple) and label not in states and len(label) == 2 and _as_label(label[0]) in states:
-            places = [(_as_label(label[0]), label[1])]
-        else:
-            places = [(label, None)]
-        for state, action in places:
-            s = find(state, states, "state or region", environment.name)
-            chosen = range(len(actions)) if action is None else [find(action, actions, "action", environment.name)]
-            pairs.update(s * len(actions) + a for a in chosen)
+            places = [_as_label(label[0])]
+            action = find(label[1], actions, "action", environment.name)
+            chosen = range(action, action + 1)
+        for place in places:
+            state = find(place, states, "state or region", environment.name)
+            pairs.update(state * len(actions) + action for action in chosen)
     return pairs
 
 
 def _as_label(given: Any) -> Any:
-    """Lists, as in TOML and JSON, are as good as tuples."""
+    """Lists, as in TOML and JSON, as tuples."""
     return tuple(given) if isinstance(given, list) else given

@@ -1,16 +1,16 @@
-"""Cores and memory of this machine, so that no run is killed by the system."""
+"""Available cores and memory."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: The share of available memory that running seeds may take together.
+#: The fraction of available memory that concurrent runs may use in total.
 SHARE = 0.8
 
 
 def available_bytes() -> int:
-    """Memory that can be taken now: the system's, or what a container still allows if that is less."""
+    """Available memory in bytes, limited by the container if there is one."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for line in _read("/proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
@@ -29,7 +29,7 @@ def _read(path: str) -> str:
 
 
 def readable(size: float) -> str:
-    """For instance `2.3 GiB`."""
+    """A size in bytes as text, such as `2.3 GiB`."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}"
@@ -38,5 +38,5 @@ def readable(size: float) -> str:
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,33 +1,29 @@
-"""Environments, monitors and agents of other packages, found through entry points and imported on first use.
+"""Environments, monitors and agents of other packages, discovered through entry points.
 
-A package names its classes in its pyproject.toml, one line each:
+A package lists its classes in its pyproject.toml:
 
     [project.entry-points."monmdp.environments"]
     Pond = "my_package:Pond"
 
-Names are read from the packages' metadata, so nothing is imported before somebody asks for it.
+Names come from package metadata; a class is imported when it is first used.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint, distributions
 from typing import Any
 
+from monmdp.errors import MonMDPError
+
 
 class BrokenPluginWarning(UserWarning):
-    """A plug-in cannot be used, and why; everything else works."""
+    """A plug-in cannot be used; the message gives the reason. Everything else works."""
 
 
-class BrokenPluginError(Exception):
-    """Why a plug-in cannot be used: the end of a sentence."""
-
-
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Plugin:
-    """One class of another package, by its entry point."""
+    """One class of another package, identified by its entry point."""
 
     kind: str
     name: str
@@ -36,46 +32,43 @@ class Plugin:
     entry_point: EntryPoint
 
     def load(self, base: type[Any]) -> type[Any]:
-        """Import the class and check that it is what its entry point promises."""
-        try:
-            found = self.entry_point.load()
-        except (Exception, SystemExit) as error:  # whatever a foreign module does when it is imported
-            told = str(error).strip().splitlines()
-            raise BrokenPluginError(": ".join([type(error).__name__, *told[:1]]).rstrip(".")) from None
+        """Import the class and check that it is a dataclass derived from `base` with the name of its entry point."""
         target = self.entry_point.value
-        if not isinstance(found, type) or not issubclass(found, base):
-            raise BrokenPluginError(f"{target} is not a subclass of monmdp.{base.__name__}")
-        if not dataclasses.is_dataclass(found):
-            raise BrokenPluginError(f"{target} is not a dataclass")
-        if found.__name__ != self.name:
-            raise BrokenPluginError(f"the entry point must have the name of its class, {found.__name__}")
-        return found
+        try:
+            loaded = self.entry_point.load()
+        except (Exception, SystemExit) as error:  # importing third-party code can raise anything
+            reason = [type(error).__name__, *str(error).strip().splitlines()[:1]]
+            raise self.error(": ".join(reason).rstrip(".")) from None
+        if not isinstance(loaded, type) or not issubclass(loaded, base):
+            raise self.error(f"{target} is not a subclass of monmdp.{base.__name__}")
+        if not dataclasses.is_dataclass(loaded):
+            raise self.error(f"{target} is not a dataclass")
+        if loaded.__name__ != self.name:
+            raise self.error(f"the entry point must have the name of its class, {loaded.__name__}")
+        return loaded
 
-    def complaint(self, reason: str) -> str:
-        """The sentence about a plug-in that cannot be used."""
-        return f"The {self.kind} {self.name!r} of the package {self.package} {self.version} cannot be used: {reason}."
+    def error(self, reason: str) -> MonMDPError:
+        """The error that explains why this plug-in cannot be used."""
+        name = f"The {self.kind} {self.name!r} of the package {self.package} {self.version}"
+        return MonMDPError(f"{name} cannot be used: {reason}.")
 
 
 def find_plugins(kind: str) -> list[Plugin]:
-    """What installed packages offer of a kind, by package and name; a package that is found twice counts once."""
-    found: dict[tuple[str, str], Plugin] = {}
+    """The plug-ins of a kind in all installed packages, sorted by package and name, without duplicates."""
+    plugins: dict[tuple[str, str], Plugin] = {}
     for package in distributions():
-        for entry in _entries(package, f"monmdp.{kind}s"):
-            name, version = _named(package)
-            found.setdefault((name, entry.name), Plugin(kind, entry.name, name, version, entry))
-    return [found[key] for key in sorted(found)]
+        try:
+            entries = package.entry_points.select(group=f"monmdp.{kind}s")
+        except (OSError, TypeError, ValueError):  # a package whose list of entry points is corrupt
+            continue
+        for entry in entries:
+            name, version = _name_and_version(package)
+            plugins.setdefault((name, entry.name), Plugin(kind, entry.name, name, version, entry))
+    return [plugins[key] for key in sorted(plugins)]
 
 
-def _entries(package: Distribution, group: str) -> Iterable[EntryPoint]:
-    """The entry points of a package in a group; none where its list of them is garbled, whosever package it is."""
-    try:
-        return package.entry_points.select(group=group)
-    except (OSError, TypeError, ValueError):
-        return ()
-
-
-def _named(package: Distribution) -> tuple[str, str]:
-    """Name and version of a package, whose metadata may be lost."""
+def _name_and_version(package: Distribution) -> tuple[str, str]:
+    """Name and version of a package, with placeholders if its metadata is missing."""
     try:
         return package.name or "without a name", package.version or "(no version)"
     except (OSError, KeyError):

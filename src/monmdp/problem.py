@@ -1,93 +1,29 @@
-"""A Mon-MDP as data: the environment's table, the monitor's table, and the joint arrays that follow.
+"""A Mon-MDP as data: the environment's table, the monitor's table, and the joint arrays derived from them.
 
 Joint indices: state = environment state * monitor states + monitor state, action likewise,
-pair = state * actions + action. Outcomes of pair i stand at offsets[i] … offsets[i + 1] - 1, the
-environment's outcomes in their own order and under each of them the monitor's.
+pair = state * actions + action. The outcomes of pair i are offsets[i] … offsets[i + 1] - 1: the environment's
+outcomes in their own order and, for each of them, the monitor's.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from monmdp import check
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError
+from monmdp.tables import Booleans, EnvironmentTable, Floats, Integers, Layout, MonitorTable, check_table, find
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[Any]
-Booleans = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where states lie in a picture: rows of tile characters and, for each state, its (row, column)."""
-
-    tiles: tuple[str, ...]
-    cells: tuple[tuple[int, int], ...]
-
-    @property
-    def rows(self) -> int:
-        """How many rows of tiles."""
-        return len(self.tiles)
-
-    @property
-    def columns(self) -> int:
-        """How many tiles a row."""
-        return len(self.tiles[0])
-
-
-@dataclass(frozen=True, eq=False)
-class EnvironmentTable:
-    """The environment's factor: outcomes of every environment pair, flat arrays over outcomes."""
-
-    name: str
-    states: tuple[Hashable, ...]
-    actions: tuple[str, ...]
-    offsets: Integers
-    probability: Floats
-    next_state: Integers
-    reward: Floats
-    reward_noise: Floats
-    terminated: Booleans
-    start: Floats
-    step_limit: int | None
-    layout: Layout | None
-
-    def state_label(self, state: int) -> str:
-        """A state, by index, as text."""
-        return str(self.states[state])
-
-
-@dataclass(frozen=True, eq=False)
-class MonitorTable:
-    """The monitor's factor: for every joint pair and environment outcome, what the monitor may do.
-
-    Flat arrays over joint outcomes; `probability` is conditional on `env_outcome`, an index into the
-    environment's table. `landmarks` are environment states that a picture should mark, such as a button's.
-    """
-
-    name: str
-    states: tuple[Hashable, ...]
-    actions: tuple[Hashable, ...]
-    offsets: Integers
-    env_outcome: Integers
-    probability: Floats
-    next_state: Integers
-    reward: Floats
-    observe_probability: Floats
-    terminated: Booleans
-    start: Floats
-    landmarks: Mapping[int, str]
+__all__ = ["Booleans", "Dynamics", "EnvironmentTable", "Floats", "Integers", "Layout", "MonMDP", "MonitorTable"]
 
 
 class Dynamics(NamedTuple):
-    """The joint arrays that stepping needs, as kernels take them; flat over outcomes."""
+    """The joint arrays that kernels need for a step; flat over outcomes."""
 
     offsets: Integers
     cumulative: Floats
@@ -101,7 +37,7 @@ class Dynamics(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MonMDP:
-    """One struct of arrays that everything else reads: learning, solving, playing, drawing."""
+    """A Mon-MDP as a struct of arrays, which training, exact solutions, environments and pictures read."""
 
     environment: EnvironmentTable
     monitor: MonitorTable
@@ -114,32 +50,32 @@ class MonMDP:
 
     @property
     def step_limit(self) -> int | None:
-        """Steps until an episode restarts, None for never."""
+        """The maximum number of steps in an episode, None for no limit."""
         return self.environment.step_limit
 
     @cached_property
     def n_states(self) -> int:
-        """Joint states, S."""
+        """The number of joint states, S."""
         return len(self.environment.states) * len(self.monitor.states)
 
     @cached_property
     def n_actions(self) -> int:
-        """Joint actions, A."""
+        """The number of joint actions, A."""
         return len(self.environment.actions) * len(self.monitor.actions)
 
     @property
     def n_pairs(self) -> int:
-        """Joint pairs, S * A."""
+        """The number of joint pairs, S * A."""
         return self.n_states * self.n_actions
 
     @property
     def n_outcomes(self) -> int:
-        """Outcomes of all joint pairs together."""
+        """The number of outcomes of all joint pairs."""
         return len(self.monitor.probability)
 
     @property
     def offsets(self) -> Integers:
-        """Where the outcomes of each joint pair begin, and where the last ends, [S * A + 1]."""
+        """The index of the first outcome of each joint pair, and the number of outcomes, [S * A + 1]."""
         return self.monitor.offsets
 
     @cached_property
@@ -155,7 +91,7 @@ class MonMDP:
 
     @cached_property
     def env_reward(self) -> Floats:
-        """Mean environment reward of each outcome, seen or not."""
+        """Mean environment reward of each outcome, observed or not."""
         return self.environment.reward[self.monitor.env_outcome]
 
     @cached_property
@@ -165,12 +101,12 @@ class MonMDP:
 
     @cached_property
     def reward(self) -> Floats:
-        """What the agent must maximise: environment plus monitor reward of each outcome, in expectation."""
+        """The reward to maximise: mean environment reward plus monitor reward of each outcome."""
         return self.env_reward + self.monitor.reward
 
     @cached_property
     def terminated(self) -> Booleans:
-        """Whether each outcome ends the episode, by the environment's doing or the monitor's."""
+        """Whether the environment or the monitor ends the episode, for each outcome."""
         return self.environment.terminated[self.monitor.env_outcome] | self.monitor.terminated
 
     @cached_property
@@ -179,13 +115,25 @@ class MonMDP:
         return np.outer(self.environment.start, self.monitor.start).ravel()
 
     @cached_property
+    def start_states(self) -> Integers:
+        """Joint states in which an episode can start."""
+        return np.flatnonzero(self.start)
+
+    @cached_property
+    def start_cumulative(self) -> Floats:
+        """Cumulative probability of the start states; the last value is infinite, so that a draw is always below it."""
+        cumulative = np.cumsum(self.start[self.start_states])
+        cumulative[-1] = np.inf
+        return cumulative
+
+    @cached_property
     def pair_of_outcome(self) -> Integers:
-        """The joint pair that each outcome belongs to."""
+        """The joint pair of each outcome."""
         return np.repeat(np.arange(self.n_pairs), np.diff(self.offsets))
 
     @cached_property
     def env_pair(self) -> Integers:
-        """The environment pair that each joint pair belongs to, [S * A]."""
+        """The environment pair of each joint pair, [S * A]."""
         state, action = np.divmod(np.arange(self.n_pairs), self.n_actions)
         env_state, env_action = state // len(self.monitor.states), action // len(self.monitor.actions)
         pair: Integers = env_state * len(self.environment.actions) + env_action
@@ -193,7 +141,7 @@ class MonMDP:
 
     @cached_property
     def dynamics(self) -> Dynamics:
-        """What stepping needs. The last cumulative value of a pair is infinite, so a draw always lands."""
+        """The arrays for a step. The last cumulative probability of a pair is infinite: a draw is always below it."""
         cumulative = self.probability.copy()
         first, last = self.offsets[:-1], self.offsets[1:] - 1
         for place in range(1, int(np.diff(self.offsets).max())):
@@ -211,21 +159,36 @@ class MonMDP:
             self.terminated,
         )
 
+    def expected(self, values: Any) -> Floats:
+        """The expectation of values given per outcome, for each joint pair, [S * A]."""
+        return np.add.reduceat(self.probability * values, self.offsets[:-1])
+
+    def successors(self, states: Booleans) -> Booleans:
+        """States [S] in which an episode can continue after one step from any of `states` [S]."""
+        continues = np.repeat(states, self.n_actions)[self.pair_of_outcome] & ~self.terminated & (self.probability > 0)
+        after = np.zeros(self.n_states, np.bool_)
+        after[self.next_state[continues]] = True
+        return after
+
     @cached_property
     def reachable(self) -> Booleans:
-        """Joint states in which the agent can ever act, [S]; episodes end at the step limit."""
-        from monmdp.exact.structure import reachable_states
-
-        return reachable_states(self)
+        """Joint states in which the agent can act before an episode ends or the step limit is reached, [S]."""
+        reached: Booleans = self.start > 0
+        frontier, steps = reached, 1
+        while frontier.any() and (self.step_limit is None or steps < self.step_limit):
+            frontier = self.successors(frontier) & ~reached
+            reached = reached | frontier
+            steps += 1
+        return reached
 
     @cached_property
     def reachable_pairs(self) -> Booleans:
-        """Joint pairs that can ever be visited, [S * A]; only these can be goals."""
+        """Joint pairs that can be visited, [S * A]; only these can be goals."""
         return np.repeat(self.reachable, self.n_actions)
 
     @cached_property
     def digest(self) -> str:
-        """A hash that is equal for equal problems on every machine; names and labels do not count."""
+        """A hash that is equal for equal problems on every machine; names and labels are not part of it."""
         sha = hashlib.sha256(b"monmdp problem 1")
         for table in (self.environment, self.monitor):
             for field in table.__dataclass_fields__:
@@ -240,49 +203,95 @@ class MonMDP:
 
     def split_state(self, state: int) -> tuple[int, int]:
         """Joint state → (environment state, monitor state), all as indices."""
-        env_state, monitor_state = divmod(int(state), len(self.monitor.states))
-        return env_state, monitor_state
+        return divmod(int(state), len(self.monitor.states))
 
     def split_action(self, action: int) -> tuple[int, int]:
         """Joint action → (environment action, monitor action), all as indices."""
-        env_action, monitor_action = divmod(int(action), len(self.monitor.actions))
-        return env_action, monitor_action
+        return divmod(int(action), len(self.monitor.actions))
 
     def state_index(self, env_state: Hashable, monitor_state: Hashable = None) -> int:
-        """Joint state from labels; the monitor's may be left out where it has a single state."""
-        env = find(env_state, self.environment.states, "state", self.environment.name)
-        if monitor_state is None and len(self.monitor.states) > 1:
-            raise MonMDPError(f"{self.monitor.name} has several states; name one of {list(self.monitor.states)}.")
-        mon = 0 if monitor_state is None else find(monitor_state, self.monitor.states, "state", self.monitor.name)
-        return env * len(self.monitor.states) + mon
+        """Joint state from labels; the monitor's is optional if it has a single state."""
+        return self._joint_index("state", env_state, monitor_state)
 
     def action_index(self, env_action: Hashable, monitor_action: Hashable = None) -> int:
-        """Joint action from labels; the monitor's may be left out where it has a single action."""
-        env = find(env_action, self.environment.actions, "action", self.environment.name)
-        if monitor_action is None and len(self.monitor.actions) > 1:
-            raise MonMDPError(f"{self.monitor.name} has several actions; name one of {list(self.monitor.actions)}.")
-        mon = 0 if monitor_action is None else find(monitor_action, self.monitor.actions, "action", self.monitor.name)
-        return env * len(self.monitor.actions) + mon
+        """Joint action from labels; the monitor's is optional if it has a single action."""
+        return self._joint_index("action", env_action, monitor_action)
+
+    def _joint_index(self, what: str, env_label: Hashable, monitor_label: Hashable) -> int:
+        env_labels, labels = getattr(self.environment, f"{what}s"), getattr(self.monitor, f"{what}s")
+        index = find(env_label, env_labels, what, self.environment.name) * len(labels)
+        if monitor_label is not None:
+            return index + find(monitor_label, labels, what, self.monitor.name)
+        if len(labels) > 1:
+            raise MonMDPError(f"{self.monitor.name} has several {what}s; choose one of {list(labels)}.")
+        return index
 
     def state_label(self, state: int) -> str:
-        """A joint state, by index, as text."""
-        env_state, monitor_state = self.split_state(state)
-        return _joined(self.environment.state_label(env_state), self.monitor.states, monitor_state)
+        """A joint state, given as an index, as text."""
+        return self._joint_label("states", self.split_state(state))
 
     def action_label(self, action: int) -> str:
-        """A joint action, by index, as text."""
-        env_action, monitor_action = self.split_action(action)
-        return _joined(str(self.environment.actions[env_action]), self.monitor.actions, monitor_action)
+        """A joint action, given as an index, as text."""
+        return self._joint_label("actions", self.split_action(action))
+
+    def _joint_label(self, what: str, index: tuple[int, int]) -> str:
+        labels = getattr(self.monitor, what)
+        env_label = str(getattr(self.environment, what)[index[0]])
+        return env_label if len(labels) == 1 else f"{env_label}, {labels[index[1]]}"
 
     def explain(self, state: Any, action: Any) -> str:
-        """The outcomes of an action in words; state and action as indices, labels or pairs of labels."""
-        from monmdp.explain import explain
+        """The outcomes of an action in words, most likely first; arguments are indices, labels or pairs of labels."""
+        s, a = self._index_of("state", state, self.n_states), self._index_of("action", action, self.n_actions)
+        lines = [f"In {self.state_label(s)} of {self.name}, taking {self.action_label(a)}:"]
+        if not self.reachable[s]:
+            lines.append("  (the agent can never be in this state)")
+        first, end = self.offsets[s * self.n_actions + a : s * self.n_actions + a + 2]
+        for outcome in sorted(range(first, end), key=lambda o: -self.probability[o]):
+            lines.append("  " + self._explain_outcome(s, outcome))
+        return "\n".join(lines)
 
-        return explain(self, state, action)
+    def _index_of(self, what: str, given: Any, size: int) -> int:
+        """The index of a joint state or action, given as an index, a label or an (environment, monitor) pair."""
+        given = _without_numpy(given)
+        if isinstance(given, int) and not isinstance(given, bool):
+            if 0 <= given < size:
+                return given
+            raise MonMDPError(f"The {what} index {given} is not between 0 and {size - 1}.")
+        is_pair = isinstance(given, tuple) and len(given) == 2 and given not in getattr(self.environment, f"{what}s")
+        return self._joint_index(what, *given) if is_pair else self._joint_index(what, given, None)
+
+    def _explain_outcome(self, state: int, outcome: int) -> str:
+        after, noise = int(self.next_state[outcome]), self.reward_noise[outcome]
+        then = "stays" if after == state else f"goes to {self.state_label(after)}"
+        if self.terminated[outcome]:
+            then = "the episode ends"
+        env = f"environment reward {self.env_reward[outcome]:g}" + (f" ± {noise:g} (Gaussian)" if noise else "")
+        seen = float(self.monitor.observe_probability[outcome])
+        shown = {0.0: "hidden", 1.0: "shown"}.get(seen, f"shown with probability {seen:g}")
+        monitor = f"monitor reward {self.monitor.reward[outcome]:g}"
+        return f"{self.probability[outcome]:7.2%}  {then}; {env}, {shown}; {monitor}"
 
     def validate(self) -> None:
-        """Complain in one sentence about the first thing that is wrong with the arrays."""
-        validate(self)
+        """Check shapes, index ranges, finite numbers and that the probabilities of every pair sum to one."""
+        environment, monitor = self.environment, self.monitor
+        check.discount(self.discount, 0.0, "The discount")
+        if self.step_limit is not None:
+            check.whole(self.step_limit, 1, "The step limit")
+        check_table(environment, len(environment.states) * len(environment.actions))
+        check_table(monitor, self.n_pairs)
+        pair = self.env_pair[self.pair_of_outcome]
+        first, end = environment.offsets[pair], environment.offsets[pair + 1]
+        if np.any(monitor.env_outcome < first) or np.any(monitor.env_outcome >= end):
+            raise MonMDPError(f"{monitor.name} refers to an outcome that its environment pair does not have.")
+        if np.any(environment.reward_noise < 0):
+            raise MonMDPError(f"{environment.name} has a negative standard deviation of reward noise.")
+        if np.any((monitor.observe_probability < 0) | (monitor.observe_probability > 1)):
+            raise MonMDPError(f"{monitor.name} has an observation probability that is not between 0 and 1.")
+        row_sums = np.add.reduceat(self.probability, self.offsets[:-1])
+        worst = int(np.argmax(np.abs(row_sums - 1.0)))
+        state, action = divmod(worst, self.n_actions)
+        where = f"action {self.action_label(action)!r} in state {self.state_label(state)!r} of {self.name}"
+        check.distribution(row_sums[worst], where)
 
     def __repr__(self) -> str:
         limit = "no step limit" if self.step_limit is None else f"step limit {self.step_limit}"
@@ -292,64 +301,7 @@ class MonMDP:
         )
 
 
-def find(label: Hashable, labels: Sequence[Hashable], what: str, owner: str) -> int:
-    """The index of a label; an index itself or, for text, any case will do."""
-    if label in labels:
-        return labels.index(label)
-    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(labels):
-        return label
-    texts = [str(known) for known in labels]
-    for index, text in enumerate(texts):
-        if text.casefold() == str(label).casefold():
-            return index
-    raise MonMDPError(f"{owner} has no {what} {label!r}. {nearest(str(label), texts)}")
-
-
-def _joined(env_label: str, monitor_labels: tuple[Hashable, ...], index: int) -> str:
-    return env_label if len(monitor_labels) == 1 else f"{env_label}, {monitor_labels[index]}"
-
-
-def validate(problem: MonMDP) -> None:
-    """Check shapes, index ranges, finite numbers and that every row of probabilities sums to one."""
-    environment, monitor = problem.environment, problem.monitor
-    check.discount(problem.discount, 0.0, "The discount")
-    if problem.step_limit is not None:
-        check.whole(problem.step_limit, 1, "The step limit")
-    env_pairs = len(environment.states) * len(environment.actions)
-    _check_table(environment.name, environment, env_pairs, len(environment.states))
-    _check_table(monitor.name, monitor, problem.n_pairs, len(monitor.states))
-    if np.any(monitor.env_outcome < 0) or np.any(monitor.env_outcome >= len(environment.probability)):
-        raise MonMDPError(f"{monitor.name} refers to an environment outcome that does not exist.")
-    pair = problem.env_pair[problem.pair_of_outcome]
-    first, last = environment.offsets[pair], environment.offsets[pair + 1]
-    if np.any(monitor.env_outcome < first) or np.any(monitor.env_outcome >= last):
-        raise MonMDPError(f"{monitor.name} refers to an outcome of another environment pair.")
-    if np.any(environment.reward_noise < 0):
-        raise MonMDPError(f"{environment.name} has a negative standard deviation of reward noise.")
-    if np.any((monitor.observe_probability < 0) | (monitor.observe_probability > 1)):
-        raise MonMDPError(f"{monitor.name} has a chance of showing the reward that is not between 0 and 1.")
-    row_sums = np.add.reduceat(problem.probability, problem.offsets[:-1])
-    worst = int(np.argmax(np.abs(row_sums - 1.0)))
-    state, action = divmod(worst, problem.n_actions)
-    where = f"action {problem.action_label(action)!r} in state {problem.state_label(state)!r} of {problem.name}"
-    check.distribution(row_sums[worst], where)
-
-
-def _check_table(name: str, table: Any, rows: int, states: int) -> None:
-    if len(table.offsets) != rows + 1 or table.offsets[0] != 0 or table.offsets[-1] != len(table.probability):
-        raise MonMDPError(f"The offsets of {name} do not fit its {rows} pairs and {len(table.probability)} outcomes.")
-    if np.any(np.diff(table.offsets) < 1):
-        raise MonMDPError(f"{name} has a pair without any outcome.")
-    for field in table.__dataclass_fields__:
-        value = getattr(table, field)
-        if isinstance(value, np.ndarray) and field not in ("offsets", "start") and len(value) != len(table.probability):
-            raise MonMDPError(f"{name} has {len(table.probability)} outcomes, but {len(value)} numbers in '{field}'.")
-        if isinstance(value, np.ndarray) and value.dtype == np.float64 and not np.all(np.isfinite(value)):
-            raise MonMDPError(f"{name} has a number in '{field}' that is not finite.")
-    if np.any(table.probability < 0):
-        raise MonMDPError(f"{name} has a negative probability.")
-    if np.any(table.next_state < 0) or np.any(table.next_state >= states):
-        raise MonMDPError(f"{name} has a next state that is not one of its {states} states.")
-    if len(table.start) != states or np.any(table.start < 0):
-        raise MonMDPError(f"The start distribution of {name} does not fit its {states} states.")
-    check.distribution(float(table.start.sum()), f"the start states of {name}")
+def _without_numpy(given: Any) -> Any:
+    """NumPy numbers and lists as plain Python numbers and tuples."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    return tuple(_without_numpy(part) for part in given) if isinstance(given, (list, tuple)) else given

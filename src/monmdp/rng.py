@@ -1,7 +1,7 @@
 """Counter-based random streams keyed by (seed, role, index), in plain Python.
 
-A draw is a hash of its place, so the world's luck does not depend on what others drew. The hash is
-SplitMix64's finaliser over a Weyl sequence; `random_kernels` has the compiled twin.
+A draw is a hash of its key and index, so a stream does not depend on draws from other streams. The hash is
+SplitMix64's finaliser over a Weyl sequence; `kernels.random` is the compiled version.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ GOLDEN = 0x9E3779B97F4A7C15
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 MULTIPLIER_2 = 0x94D049BB133111EB
 
-#: What a stream is for. Numbers are part of every trajectory: never change one, only add.
+#: Purposes of streams. The numbers determine every trajectory: never change one, only add.
 ROLES = {
     "start": 1,
     "world": 2,
@@ -27,14 +27,14 @@ ROLES = {
 
 
 def mix(word: int) -> int:
-    """Scramble 64 bits."""
+    """Hash 64 bits."""
     word = ((word ^ (word >> 30)) * MULTIPLIER_1) & WORD
     word = ((word ^ (word >> 27)) * MULTIPLIER_2) & WORD
     return word ^ (word >> 31)
 
 
 def stream(seed: int, role: str) -> int:
-    """The key of a stream."""
+    """The key of the stream for a seed and a role."""
     return mix((mix((int(seed) + GOLDEN) & WORD) + ROLES[role] * GOLDEN) & WORD)
 
 
@@ -44,6 +44,6 @@ def uniform(key: int, index: int) -> float:
 
 
 def normal(key: int, index: int) -> float:
-    """Draw number `index` of a stream, standard normal (Box and Muller)."""
+    """Draw number `index` of a stream, standard normal (Box–Muller transform)."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * index)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))

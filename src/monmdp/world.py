@@ -1,4 +1,4 @@
-"""A problem as the training loop takes it: only states that can be seen, as flat arrays."""
+"""A problem as the training loop reads it: flat arrays over the states that an agent can observe."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monmdp.problem import Booleans, Floats, Integers, MonMDP
+from monmdp.problem import MonMDP
+from monmdp.tables import Booleans, Floats, Integers
 
 
 class World(NamedTuple):
-    """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `model`.
+    """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `problem`.
 
-    The first n_acting_states are those in which the agent can act, in the problem's order. After them come
-    states that are seen but never acted in: where the step limit strikes (learning bootstraps from them), and
-    where episodes end. env_outcome, env_terminated and monitor_probability (given the environment's outcome)
-    tell the two factors of an outcome apart, for agents that know the monitor.
+    The first n_acting_states are those in which the agent can act, in the problem's order. After them come states
+    in which no action is taken: those entered at the step limit (learning bootstraps from them) and those in which
+    episodes end. env_outcome, env_terminated and monitor_probability (given the environment's outcome) describe
+    the two factors of an outcome, for agents that know the monitor. pair_reward is the expected reward of a pair,
+    observed or not. step_limit is 0 if there is none.
     """
 
     offsets: Integers
@@ -51,7 +53,7 @@ class World(NamedTuple):
 
 @lru_cache(maxsize=64)
 def compact(problem: MonMDP) -> World:
-    """Keep what can be seen; pair_reward is the expected reward of a pair, seen or not."""
+    """The part of a problem that an agent can observe, with states renumbered."""
     kept = problem.reachable_pairs[problem.pair_of_outcome]
     entered = np.zeros(problem.n_states, np.bool_)
     entered[problem.next_state[kept]] = True
@@ -60,45 +62,35 @@ def compact(problem: MonMDP) -> World:
     number = np.zeros(problem.n_states, np.int32)
     number[states] = np.arange(len(states))
     pairs = np.flatnonzero(problem.reachable_pairs)
-    lengths = np.diff(problem.offsets)[pairs]
-    dynamics = problem.dynamics
-    starts = np.flatnonzero(problem.start)
-    start_probability = problem.start[starts]
-    start_cumulative = np.cumsum(start_probability)
-    start_cumulative[-1] = np.inf
-    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1])
+    environment, monitor = problem.environment, problem.monitor
+    per_outcome = {name: array[kept] for name, array in problem.dynamics._asdict().items() if name != "offsets"}
+    env_state, monitor_state = np.divmod(states.astype(np.int32), np.int32(len(monitor.states)))
     return World(
-        offsets=np.concatenate([[0], np.cumsum(lengths)]),
-        cumulative=dynamics.cumulative[kept],
+        **{**per_outcome, "next_state": number[per_outcome["next_state"]]},
+        offsets=np.concatenate([[0], np.cumsum(np.diff(problem.offsets)[pairs])]),
         probability=problem.probability[kept],
-        next_state=number[problem.next_state[kept]],
-        env_reward=dynamics.env_reward[kept],
-        reward_noise=dynamics.reward_noise[kept],
-        monitor_reward=dynamics.monitor_reward[kept],
-        observe_probability=dynamics.observe_probability[kept],
-        terminated=dynamics.terminated[kept],
-        env_outcome=problem.monitor.env_outcome[kept],
-        env_terminated=problem.environment.terminated[problem.monitor.env_outcome[kept]],
-        monitor_probability=problem.monitor.probability[kept],
-        pair_reward=pair_reward[pairs],
+        env_outcome=monitor.env_outcome[kept],
+        env_terminated=environment.terminated[monitor.env_outcome[kept]],
+        monitor_probability=monitor.probability[kept],
+        pair_reward=problem.expected(problem.reward)[pairs],
         env_pair=problem.env_pair[pairs],
-        env_state=(states // len(problem.monitor.states)).astype(np.int32),
-        monitor_state=(states % len(problem.monitor.states)).astype(np.int32),
-        start_states=number[starts].astype(np.int64),
-        start_probability=start_probability,
-        start_cumulative=start_cumulative,
+        env_state=env_state,
+        monitor_state=monitor_state,
+        start_states=number[problem.start_states].astype(np.int64),
+        start_probability=problem.start[problem.start_states],
+        start_cumulative=problem.start_cumulative,
         n_states=len(states),
         n_acting_states=len(acting),
         n_actions=problem.n_actions,
-        n_env_pairs=len(problem.environment.offsets) - 1,
-        n_env_states=len(problem.environment.states),
-        n_monitor_states=len(problem.monitor.states),
-        n_monitor_actions=len(problem.monitor.actions),
+        n_env_pairs=len(environment.offsets) - 1,
+        n_env_states=len(environment.states),
+        n_monitor_states=len(monitor.states),
+        n_monitor_actions=len(monitor.actions),
         step_limit=problem.step_limit or 0,
         discount=float(problem.discount),
     )
 
 
 def is_deterministic(world: World) -> bool:
-    """Whether one test episode tells everything: one start, one outcome a pair."""
+    """Whether all episodes of a deterministic policy are equal: one start state, one outcome per pair."""
     return len(world.start_states) == 1 and len(world.probability) == len(world.offsets) - 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.exact.solve import NEGLIGIBLE
+from monmdp.kernels.returns import NEGLIGIBLE
 from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, MonMDP
 from monmdp.rng import normal, stream, uniform

@@ -22,7 +22,7 @@ from monmdp.cuda.rebuilding import rebuild_function
 from monmdp.cuda.snapshots import BITS
 from monmdp.cuda.together import EVERYONE, WARP
 from monmdp.cuda.views import Schema
-from monmdp.exact.solve import NEGLIGIBLE
+from monmdp.kernels.returns import NEGLIGIBLE
 
 #: Stand-in in the body below.
 rebuild: Any = None

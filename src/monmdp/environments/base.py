@@ -1,4 +1,4 @@
-"""What an environment declares, and how a declaration becomes a table."""
+"""The declaration of an environment, and its compilation into a table."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.problem import EnvironmentTable, Layout
 from monmdp.registry import Registry, spec_of
+from monmdp.tables import EnvironmentTable, Layout, as_columns, start_vector
 
 
 class Step(NamedTuple):
-    """One way an environment step can come out."""
+    """One outcome of an environment step."""
 
     next_state: Hashable
     reward: float = 0.0
@@ -25,12 +25,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """States, actions, outcomes and starts; a subclass declares them, every option here works on all.
+    """States, actions, outcomes and start states, declared by a subclass; the options below apply to all.
 
-    step_limit: steps until the episode restarts, None for never, "auto" for the environment's own.
-    random_action: chance that a uniformly random action is executed instead of the chosen one.
+    step_limit: the maximum number of steps in an episode, None for no limit, "auto" for the class's default.
+    random_action: probability that a uniformly random action is executed instead of the chosen one.
     reward_noise: standard deviation of Gaussian noise on every reward.
-    nonzero_reward_noise: the same on non-zero rewards only, on top of reward_noise.
+    nonzero_reward_noise: the same on non-zero rewards only, in addition to reward_noise.
     """
 
     step_limit: int | Literal["auto"] | None = "auto"
@@ -38,11 +38,11 @@ class Environment:
     reward_noise: float = 0.0
     nonzero_reward_noise: float = 0.0
 
+    #: The step limit for "auto".
+    default_limit: ClassVar[int | None] = None
+
     def __post_init__(self) -> None:
         check.options(self)
-
-    #: The step limit behind "auto".
-    default_limit: ClassVar[int | None] = None
 
     @property
     def states(self) -> Sequence[Hashable]:
@@ -55,112 +55,87 @@ class Environment:
         raise MonMDPError(f"{type(self).__name__} does not declare its actions.")
 
     def outcomes(self, state: Any, action: str) -> Iterable[Step]:
-        """Every way in which `action` taken in `state` can come out."""
+        """All possible outcomes of `action` in `state`."""
         raise MonMDPError(f"{type(self).__name__} does not declare the outcomes of its actions.")
 
     @property
     def starts(self) -> Any:
-        """Where episodes start: a state, several with even odds, or a mapping state → probability."""
+        """Where episodes start: a state, several with equal probability, or a mapping state → probability."""
         return self.states[0]
 
     @property
     def button(self) -> tuple[Hashable, str]:
         """The state and action of a button that a monitor may install."""
-        first = next(iter(start_distribution(self)))
-        return first, "LEFT" if "LEFT" in self.actions else self.actions[0]
+        return next(iter(start_weights(self))), "LEFT" if "LEFT" in self.actions else self.actions[0]
 
     @property
     def regions(self) -> Mapping[str, Iterable[Hashable]]:
-        """Named sets of states, for options that take states."""
+        """Named sets of states, for options that refer to states."""
         return {}
 
     @property
     def layout(self) -> Layout | None:
-        """Where the states lie in a picture, or None where they have no places."""
+        """Positions of the states in a picture, or None if they have no positions."""
         return None
 
     @property
     def limit(self) -> int | None:
-        """The step limit in force."""
+        """The step limit, with "auto" resolved."""
         limit = self.default_limit if self.step_limit == "auto" else self.step_limit
         return None if limit is None else check.whole(limit, 1, f"The step limit of {type(self).__name__}")
 
     @property
     def name(self) -> str:
-        """The text that builds an equal environment."""
+        """The spec that builds an equal environment."""
         return spec_of(self)
 
     def table(self) -> EnvironmentTable:
-        """The environment as arrays."""
-        return _compile(self)
+        """The environment as arrays, after checks of everything that it declares."""
+        name = self.name
+        states = check.labels(self.states, "state", name)
+        actions = check.labels(self.actions, "action", name)
+        index = {state: i for i, state in enumerate(states)}
+        slip = check.probability(self.random_action, f"The probability of a random action in {name}")
+        noise = check.at_least(self.reward_noise, 0, f"The reward noise of {name}")
+        extra_noise = check.at_least(self.nonzero_reward_noise, 0, f"The non-zero reward noise of {name}")
+        offsets, rows = [0], []
+        for state in states:
+            executed = [_checked(self, name, state, action, index) for action in actions]
+            for steps in executed:
+                mixture = [(1.0 - slip, steps)] + [(slip / len(actions), other) for other in executed if slip]
+                merged: dict[tuple[float, ...], float] = {}
+                for weight, part in mixture:
+                    for chance, *outcome in part:
+                        merged[tuple(outcome)] = merged.get(tuple(outcome), 0.0) + weight * chance
+                rows += [(chance, *outcome) for outcome, chance in merged.items() if chance > 0]
+                offsets.append(len(rows))
+        columns = as_columns(rows, "probability", "next_state", "reward", "terminated")
+        return EnvironmentTable(
+            name=name,
+            states=states,
+            actions=actions,
+            offsets=np.array(offsets, np.int64),
+            reward_noise=np.sqrt(noise**2 + np.where(columns["reward"] != 0, extra_noise**2, 0.0)),
+            start=start_vector(start_weights(self), states, type(self).__name__),
+            step_limit=self.limit,
+            layout=self.layout,
+            **columns,
+        )
 
 
 ENVIRONMENTS: Registry[Environment] = Registry("environment", Environment)
 
 
-def start_distribution(environment: Environment) -> dict[Hashable, float]:
-    """The start states with their probabilities, checked."""
-    starts, name = environment.starts, type(environment).__name__
-    known = set(environment.states)
+def start_weights(environment: Environment) -> dict[Hashable, float]:
+    """The start states with their probabilities."""
+    starts = environment.starts
     if isinstance(starts, Mapping):
-        weights = dict(starts)
-    elif _is_state(starts, known):
-        weights = {starts: 1.0}
-    elif isinstance(starts, Iterable) and not isinstance(starts, str):
-        listed = list(starts)
-        weights = {state: 1.0 / len(listed) for state in listed}
-    else:
-        weights = {starts: 1.0}
-    for state, weight in weights.items():
-        if state not in known:
-            raise MonMDPError(f"{name} cannot start in {state!r}: it has no such state.")
-        check.probability(weight, f"The probability that {name} starts in {state!r}")
-    check.distribution(sum(weights.values()), f"the start states of {name}")
-    return weights
-
-
-def _is_state(candidate: Any, known: set[Hashable]) -> bool:
-    return isinstance(candidate, Hashable) and candidate in known
-
-
-def _compile(environment: Environment) -> EnvironmentTable:
-    name = environment.name
-    states = check.labels(environment.states, "state", name)
-    actions = check.labels(environment.actions, "action", name)
-    index = {state: i for i, state in enumerate(states)}
-    slip = check.probability(environment.random_action, f"The chance of a random action in {name}")
-    noise = check.at_least(environment.reward_noise, 0, f"The reward noise of {name}")
-    extra_noise = check.at_least(environment.nonzero_reward_noise, 0, f"The non-zero reward noise of {name}")
-
-    offsets, rows = [0], []
-    for state in states:
-        chosen = [_checked(environment, name, state, action, index) for action in actions]
-        for steps in chosen:
-            merged: dict[tuple[int, float, bool], float] = {}
-            _merge(merged, steps, 1.0 - slip)
-            for executed in chosen if slip else ():
-                _merge(merged, executed, slip / len(actions))
-            rows += [(chance, *key) for key, chance in merged.items() if chance > 0]
-            offsets.append(len(rows))
-
-    reward = np.array([row[2] for row in rows], np.float64)
-    start = np.zeros(len(states))
-    for state, weight in start_distribution(environment).items():
-        start[index[state]] = weight
-    return EnvironmentTable(
-        name=name,
-        states=states,
-        actions=actions,
-        offsets=np.array(offsets, np.int64),
-        probability=np.array([row[0] for row in rows], np.float64),
-        next_state=np.array([row[1] for row in rows], np.int32),
-        reward=reward,
-        reward_noise=np.sqrt(noise**2 + np.where(reward != 0, extra_noise**2, 0.0)),
-        terminated=np.array([row[3] for row in rows], np.bool_),
-        start=start,
-        step_limit=environment.limit,
-        layout=environment.layout,
-    )
+        return dict(starts)
+    is_state = isinstance(starts, Hashable) and starts in environment.states
+    if is_state or isinstance(starts, str) or not isinstance(starts, Iterable):
+        return {starts: 1.0}
+    listed = list(starts)
+    return {state: 1.0 / len(listed) for state in listed}
 
 
 def _checked(
@@ -169,10 +144,7 @@ def _checked(
     """Outcomes of one pair as (probability, next state, reward, terminated)."""
     where = f"action {action!r} in state {state!r} of {name}"
     steps, total = [], 0.0
-    found = environment.outcomes(state, action)
-    if isinstance(found, Step) or not isinstance(found, Iterable):
-        raise MonMDPError(f"The outcomes of {where} must be yielded, or a list of Step, not {found!r}.")
-    for step in found:
+    for step in check.outcomes(environment.outcomes(state, action), Step, f"The outcomes of {where}"):
         if step.next_state not in index:
             raise MonMDPError(f"An outcome of {where} leads to {step.next_state!r}, which is not one of its states.")
         chance = check.probability(step.probability, f"The probability of an outcome of {where}")
@@ -181,11 +153,3 @@ def _checked(
         total += chance
     check.distribution(total, where)
     return steps
-
-
-def _merge(
-    merged: dict[tuple[int, float, bool], float], steps: list[tuple[float, int, float, bool]], weight: float
-) -> None:
-    for chance, *rest in steps:
-        key = (int(rest[0]), float(rest[1]), bool(rest[2]))
-        merged[key] = merged.get(key, 0.0) + weight * chance

@@ -1,4 +1,4 @@
-"""Grid worlds from text maps; what a tile does is one row of TILES."""
+"""Grid worlds from text maps; TILES has one row per kind of tile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.problem import Layout
+from monmdp.tables import Layout
 
 Cell = tuple[int, int]
 
@@ -17,11 +17,11 @@ MOVES: dict[str, Cell] = {"LEFT": (0, -1), "DOWN": (1, 0), "RIGHT": (0, 1), "UP"
 
 
 class Tile(NamedTuple):
-    """How a cell behaves.
+    """The behaviour of a cell.
 
-    reward is paid for every action taken in it; collect for STAY, which then ends the episode; a move
-    out of it fails with probability stuck; only `exit` leaves it, if given; entering it pays fall and
-    ends the episode, if given.
+    reward: for every action taken in the cell. collect: additional reward for STAY, which then ends the episode.
+    stuck: probability that a move out of the cell fails. exit: the only action that leaves the cell.
+    fall: reward for entering the cell, which then ends the episode.
     """
 
     name: str
@@ -51,9 +51,9 @@ TILES: dict[str, Tile] = {
 
 @dataclass(frozen=True, kw_only=True)
 class GridWorld(Environment):
-    """A grid of tiles in which the agent moves LEFT, DOWN, RIGHT, UP or STAYs; off the grid it stays.
+    """A grid of tiles with the actions LEFT, DOWN, RIGHT, UP and STAY; a move off the grid has no effect.
 
-    start: a cell (row, column), several with even odds, or a mapping cell → probability.
+    start: a cell (row, column), several with equal probability, or a mapping cell → probability.
     """
 
     start: Any = None
@@ -70,18 +70,15 @@ class GridWorld(Environment):
 
     @property
     def states(self) -> Sequence[Cell]:
-        rows = self.map
+        rows, owner = self.map, f"The map of {type(self).__name__}"
         if not rows or isinstance(rows, str) or not rows[0]:
-            raise MonMDPError(f"The map of {type(self).__name__} must be a list of rows of tiles, and not empty.")
+            raise MonMDPError(f"{owner} must be a list of rows of tiles, and not empty.")
         for number, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise MonMDPError(
-                    f"The map of {type(self).__name__} is ragged: row {number} ({row!r}) has {len(row)} tiles, "
-                    f"row 0 has {len(rows[0])}."
-                )
+                raise MonMDPError(f"{owner} is ragged: row 0 has {len(rows[0])} tiles, row {number} has {len(row)}.")
             for tile in row:
                 if tile not in TILES:
-                    raise MonMDPError(f"{tile!r} in row {number} of a map is not a tile; tiles are {' '.join(TILES)}")
+                    raise MonMDPError(f"{owner} has {tile!r} in row {number}; tiles are {' '.join(TILES)}.")
         return [(row, column) for row in range(len(rows)) for column in range(len(rows[0]))]
 
     @property
@@ -94,8 +91,9 @@ class GridWorld(Environment):
         cells = given if isinstance(given, Mapping) else _cells(given)
         known = set(self.states)
         for cell in cells:
-            if cell in known and (self._tile(cell).wall or self._tile(cell).fall is not None):
-                raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {self._tile(cell).name}.")
+            tile = self._tile(cell) if cell in known else None
+            if tile is not None and (tile.wall or tile.fall is not None):
+                raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {tile.name}.")
         return cells
 
     @property
@@ -137,7 +135,7 @@ class GridWorld(Environment):
 
 
 def _cells(given: Any) -> list[Any]:
-    """One cell or several as a list; lists, as in TOML and JSON, are as good as tuples."""
+    """One cell or several as a list of tuples; lists, as in TOML and JSON, are accepted as cells."""
     if not isinstance(given, (list, tuple)) or not given:
         return [given]
     if any(isinstance(part, (list, tuple)) for part in given):
@@ -147,7 +145,7 @@ def _cells(given: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Grid(GridWorld):
-    """Your own map: `Grid([".T.", "..C"], start=(0, 0))`."""
+    """A grid from a given map: `Grid([".T.", "..C"], start=(0, 0))`."""
 
     map: Sequence[str] = ()
 
@@ -155,7 +153,7 @@ class Grid(GridWorld):
 @ENVIRONMENTS.add
 @dataclass(frozen=True)
 class Empty(GridWorld):
-    """Nothing but a small coin bottom left and a large one bottom right, in any size."""
+    """A small coin bottom left and a large one bottom right, in any size."""
 
     rows: int = 6
     columns: int = 6
@@ -173,21 +171,14 @@ class Empty(GridWorld):
 
 def _catalogue(name: str, doc: str, rows: str, limit: int = 50, start: Cell = (0, 0), **more: Any) -> type[GridWorld]:
     """A registered environment class from one row of the catalogue."""
-    body = {
-        "__doc__": doc,
-        "__module__": __name__,
-        "map": tuple(rows.split()),
-        "default_limit": limit,
-        "default_start": start,
-    }
-    made: type[GridWorld] = dataclass(frozen=True)(type(name, (GridWorld,), {**body, **more}))
-    ENVIRONMENTS.add(made)
-    return made
+    options = {"map": tuple(rows.split()), "default_limit": limit, "default_start": start, **more}
+    declared = type(name, (GridWorld,), {"__doc__": doc, "__module__": __name__, **options})
+    return ENVIRONMENTS.add(dataclass(frozen=True)(declared))  # type: ignore[return-value]
 
 
 Loop = _catalogue("Loop", "The large coin is near; a one-way loop wastes time.", ".<. .>^ ..C")
 Hazard = _catalogue("Hazard", "Toxic clouds, quicksand and distracting coins.", ".cTC .T.. .~c. ....")
-OneWay = _catalogue("OneWay", "The large coin lies behind mildly toxic clouds.", ".<<< cttC .<<<")
+OneWay = _catalogue("OneWay", "The large coin is behind mildly toxic clouds.", ".<<< cttC .<<<")
 Corridor = _catalogue("Corridor", "Twenty cells in a row: deep exploration.", "." * 19 + "C", limit=200)
 TwoRoom2x11 = _catalogue(
     "TwoRoom2x11",
@@ -198,7 +189,7 @@ TwoRoom2x11 = _catalogue(
     button_cell=(1, 5),
 )
 TwoRoom3x5 = _catalogue("TwoRoom3x5", "Two rooms with quicksand in the door.", "..<.C ..~.. .....")
-Walk = _catalogue("Walk", "The paper's Figure 1: a small coin at hand, a large one far away.", "c.....C", start=(0, 1))
+Walk = _catalogue("Walk", "The paper's Figure 1: a small coin nearby, a large one far away.", "c.....C", start=(0, 1))
 Bottleneck = _catalogue(
     "Bottleneck",
     "One gap in a toxic column; region 'column' is often never observable.",
@@ -206,7 +197,7 @@ Bottleneck = _catalogue(
     named_regions={"column": ((0, 2), (1, 2), (3, 2), (4, 2), (5, 2))},
 )
 Penalty = _catalogue("Penalty", "A toxic column between start and coin.", ".TC .T. ...")
-Quicksand = _catalogue("Quicksand", "Toxic clouds, and quicksand on the way around.", "..TC ..T. .~.. ....")
+Quicksand = _catalogue("Quicksand", "Toxic clouds, and quicksand on the detour.", "..TC ..T. .~.. ....")
 Full = _catalogue("Full", "Every kind of tile at once.", "..cTC ..T.. >.~c. ^....")
 Barrier = _catalogue(
     "Barrier", "The coin is fenced by one-way cells, open on one side.", "..... .<^>. .<C.. .<v>. ....."

@@ -1,4 +1,4 @@
-"""Gymnasium environments that carry their transition table, such as FrozenLake, Taxi and CliffWalking."""
+"""Gymnasium environments that have a transition table, such as FrozenLake, Taxi and CliffWalking."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 
 from monmdp.environments.base import Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.problem import Layout
+from monmdp.tables import Layout
 
 if TYPE_CHECKING:
     import gymnasium
 
-#: Wrappers that change neither rewards nor transitions; any other would make the table a lie.
+#: Wrappers that change neither rewards nor transitions; with any other the table could be wrong.
 _HARMLESS = {"PassiveEnvChecker", "OrderEnforcing", "TimeLimit", "HumanRendering", "RecordVideo", "RenderCollection"}
 
-#: What the actions of Gymnasium's own classes mean.
+#: Names of the actions of Gymnasium's own classes.
 _ACTION_NAMES = {
     "FrozenLakeEnv": ("LEFT", "DOWN", "RIGHT", "UP"),
     "CliffWalkingEnv": ("UP", "RIGHT", "DOWN", "LEFT"),
     "TaxiEnv": ("SOUTH", "NORTH", "EAST", "WEST", "PICKUP", "DROPOFF"),
 }
 
-#: FrozenLake's letters as our tiles, for pictures only.
+#: FrozenLake's letters as tiles, for pictures only.
 _ICE = str.maketrans({"S": "S", "F": ".", "H": "O", "G": "G"})
 
 
@@ -65,7 +65,7 @@ class GymnasiumTable(Environment):
 
 
 def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTable:
-    """Take over table, start distribution, termination and step limit of a Gymnasium environment."""
+    """The transition table, start distribution and step limit of a Gymnasium environment."""
     from gymnasium import Wrapper
     from gymnasium.spaces import Discrete
 
@@ -73,10 +73,7 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTab
     while isinstance(layer, Wrapper):
         name = type(layer).__name__
         if name not in _HARMLESS:
-            raise MonMDPError(
-                f"The wrapper {name} may change what the environment does, and its table would not show it; "
-                "pass the environment without it."
-            )
+            raise MonMDPError(f"The wrapper {name} may change transitions or rewards; pass the environment without it.")
         if name == "TimeLimit":
             limits.append(int(getattr(layer, "_max_episode_steps")))  # noqa: B009  (private in Gymnasium)
         layer = layer.env
@@ -85,11 +82,9 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTab
     if not isinstance(core.observation_space, Discrete) or not isinstance(core.action_space, Discrete):
         raise MonMDPError(f"{title} needs Discrete observations and actions to become a table.")
     if not hasattr(core, "P") or not hasattr(core, "initial_state_distrib"):
-        raise MonMDPError(
-            f"{title} has no transition table (attributes 'P' and 'initial_state_distrib'), so it has no exact model."
-        )
+        raise MonMDPError(f"{title} has no transition table (attributes 'P' and 'initial_state_distrib').")
     if getattr(core, "fickle_passenger", False):
-        raise MonMDPError(f"{title} with a fickle passenger does more than its transition table says; switch it off.")
+        raise MonMDPError(f"{title} does not follow its transition table; set fickle_passenger=False.")
     if core.spec is not None and core.spec.kwargs:
         title += "(" + ", ".join(f"{key}={value!r}" for key, value in sorted(core.spec.kwargs.items())) + ")"
     actions = int(core.action_space.n)
@@ -105,14 +100,12 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTab
 
 
 def _picture(core: Any) -> Layout | None:
-    """Tiles from a character map or a cliff mask, where the environment's states are its cells."""
+    """Tiles from a character map or a cliff mask, if the environment's states are its cells."""
     tiles: tuple[str, ...] | None = None
     if hasattr(core, "_cliff"):
-        goal = int(np.prod(core._cliff.shape)) - 1
-        flat = ["P" if cliff else "." for cliff in core._cliff.ravel()]
-        flat[goal] = "G"
-        columns = core._cliff.shape[1]
-        tiles = tuple("".join(flat[i : i + columns]) for i in range(0, len(flat), columns))
+        characters = np.where(core._cliff, "P", ".")
+        characters[-1, -1] = "G"
+        tiles = tuple("".join(row) for row in characters)
     elif getattr(getattr(core, "desc", None), "dtype", None) == np.dtype("S1"):
         tiles = tuple(b"".join(row).decode().translate(_ICE) for row in core.desc)
     if tiles is None or len(tiles) * len(tiles[0]) != core.observation_space.n:

@@ -1,4 +1,4 @@
-"""River Swim: easy to drift left for little, hard to swim right for much."""
+"""River Swim: a small reward that is easy to reach on the left, a large one that is hard to reach on the right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
-from monmdp.problem import Layout
+from monmdp.tables import Layout
 
 LAST = 5
 
@@ -15,7 +15,7 @@ LAST = 5
 @ENVIRONMENTS.add
 @dataclass(frozen=True)
 class RiverSwim(Environment):
-    """Six states in a row; the current pushes left, the large reward waits at the right. Never ends."""
+    """Six states in a row; the current pushes left, the large reward is on the right. Never ends."""
 
     default_limit: ClassVar[int | None] = 200
 

@@ -11,7 +11,7 @@ from monmdp.environments.base import Environment, Step
 
 @dataclass(frozen=True)
 class Rule(Environment):
-    """States, actions, and a function (state, action) → outcomes; start as a state, several, or a mapping."""
+    """States, actions and a function (state, action) → outcomes; start: a state, several, or a mapping."""
 
     states: Sequence[Hashable] = ()
     actions: Sequence[str] = ()

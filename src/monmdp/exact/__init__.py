@@ -1,1 +1,1 @@
-"""Exact answers: optimal and minimax values, returns of policies, reachability, diameters."""
+"""Exact solutions: optimal and minimax values, returns of policies, solvability, diameters."""

@@ -1,4 +1,4 @@
-"""The compiled twin of `random`: the same draws, bit for bit."""
+"""The draws of `monmdp.rng`, compiled; equal bit for bit."""
 
 from __future__ import annotations
 

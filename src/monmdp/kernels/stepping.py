@@ -1,7 +1,14 @@
-"""Compiled draws of what the world does, and stepping of many environments at once."""
+"""The step of a Mon-MDP: the draws of outcome, observation, reward and start, and steps of many environments.
+
+`draw_outcome`, `draw_observed` and `draw_reward` make one step; the training loop, sampled evaluation, vector
+environments and the GPU use them. `gym.single` restates them in plain Python. Each has its own stream, and draws
+only if the result is random.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
+
+import numpy as np
 
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.kernels.random import normal, uniform
@@ -9,18 +16,18 @@ from monmdp.kernels.random import normal, uniform
 
 @inlined
 def draw_outcome(dynamics, pair, key, clock):
-    """The outcome of a pair that the world's draw number `clock` selects."""
+    """The outcome of a pair, selected by draw number `clock`."""
     outcome = dynamics.offsets[pair]
     if outcome + 1 < dynamics.offsets[pair + 1]:
-        luck = uniform(key, clock)
-        while luck >= dynamics.cumulative[outcome]:
+        draw = uniform(key, clock)
+        while draw >= dynamics.cumulative[outcome]:
             outcome += 1
     return outcome
 
 
 @inlined
 def draw_reward(dynamics, outcome, key, clock):
-    """The environment reward of an outcome, with its noise if it has any."""
+    """The environment reward of an outcome, including noise."""
     reward = dynamics.env_reward[outcome]
     if dynamics.reward_noise[outcome] > 0.0:
         reward += dynamics.reward_noise[outcome] * normal(key, clock)
@@ -39,8 +46,8 @@ def draw_start(start_states, start_cumulative, key, episode):
     """The joint state in which an episode starts."""
     choice = 0
     if len(start_states) > 1:
-        luck = uniform(key, episode)
-        while luck >= start_cumulative[choice]:
+        draw = uniform(key, episode)
+        while draw >= start_cumulative[choice]:
             choice += 1
     return start_states[choice]
 
@@ -52,12 +59,10 @@ def step_many(
 ):  # fmt: skip
     """Step every environment i with stepping[i]; keys [N, 3] are the streams world, observe, noise.
 
-    state, elapsed (steps of the episode) and clock (steps ever) [N] move on; the last five [N] are written.
+    Updates state, elapsed (steps in the episode) and clock (steps in total) [N] and writes the last five arrays [N].
     step_limit 0 means none.
     """
-    for i in range(len(state)):
-        if not stepping[i]:
-            continue
+    for i in np.flatnonzero(stepping):
         outcome = draw_outcome(dynamics, state[i] * n_actions + action[i], keys[i, 0], clock[i])
         env_reward[i] = draw_reward(dynamics, outcome, keys[i, 2], clock[i])
         observed[i] = draw_observed(dynamics, outcome, keys[i, 1], clock[i])
@@ -72,8 +77,7 @@ def step_many(
 @kernel
 def reset_many(start_states, start_cumulative, keys, resetting, state, elapsed, episode):
     """Start a new episode in every environment i with resetting[i]; keys [N] are the streams of starts."""
-    for i in range(len(state)):
-        if resetting[i]:
-            state[i] = draw_start(start_states, start_cumulative, keys[i], episode[i])
-            elapsed[i] = 0
-            episode[i] += 1
+    for i in np.flatnonzero(resetting):
+        state[i] = draw_start(start_states, start_cumulative, keys[i], episode[i])
+        elapsed[i] = 0
+        episode[i] += 1

@@ -1,4 +1,4 @@
-"""Monitors: each decides what is shown, and what that costs."""
+"""Monitors: each decides which rewards are shown, and at what cost."""
 
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
 from monmdp.monitors.followups import Battery, FullRandom, LimitedTime, PaidExperts, RandomPair, Switch

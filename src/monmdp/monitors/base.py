@@ -1,4 +1,4 @@
-"""What a monitor declares: its states, its actions, and what it shows and charges at a moment."""
+"""The declaration of a monitor: its states, its actions, and what it shows and charges in a step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monmdp.registry import Registry, spec_of
 
 
 class Moment(NamedTuple):
-    """One step as the monitor sees it: both states and actions as labels, and how the environment step came out."""
+    """One step as the monitor sees it: both states and actions as labels, and the outcome of the environment."""
 
     state: Any
     action: Any
@@ -25,7 +25,7 @@ class Moment(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One thing a monitor may do; `observed` is the chance that the reward is shown, `next_state` None stays."""
+    """One outcome of a monitor; `observed` is the probability that the reward is shown, `next_state` None stays."""
 
     reward: float = 0.0
     observed: float = 0.0
@@ -36,9 +36,9 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Monitor:
-    """Decides whether the environment's reward is shown, and what that costs; the options here work on all.
+    """Decides whether the environment's reward is shown, and at what cost; the options below apply to all monitors.
 
-    observability: what would be shown is shown with this probability.
+    observability: factor on the probability that a reward is shown.
     never_observable: environment states, (state, action) pairs or region names whose reward is never shown.
     """
 
@@ -59,26 +59,26 @@ class Monitor:
         return ("no-op",)
 
     def installed(self, environment: Environment) -> Monitor:
-        """The monitor with what it needs to know of its environment, such as the place of a button."""
+        """The monitor with options that depend on the environment filled in, such as the cell of a button."""
         return self
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
-        """Everything the monitor may do at a moment."""
+        """All possible outcomes of the monitor in one step."""
         raise MonMDPError(f"{type(self).__name__} does not declare its outcomes.")
 
     @property
     def start(self) -> Mapping[Hashable, float]:
-        """Start distribution over the monitor's states; uniform unless said otherwise."""
+        """Start distribution over the monitor's states; uniform by default."""
         return {state: 1.0 / len(self.states) for state in self.states}
 
     @property
     def landmarks(self) -> Mapping[Hashable, str]:
-        """Environment states that a picture should mark."""
+        """Environment states to mark in pictures."""
         return {}
 
     @property
     def name(self) -> str:
-        """The text that builds an equal monitor."""
+        """The spec that builds an equal monitor."""
         return spec_of(self)
 
 

@@ -1,4 +1,4 @@
-"""Monitors from the work around the paper."""
+"""Monitors from work related to the paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from monmdp.rng import stream, uniform
 @MONITORS.add
 @dataclass(frozen=True)
 class Battery(Monitor):
-    """Asking shows the reward and drains one of n units; a step on an empty battery ends the episode."""
+    """Asking shows the reward and uses one of n units; a step with an empty battery ends the episode."""
 
     n: int = 10
 
@@ -38,7 +38,7 @@ class Battery(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class LimitedTime(Monitor):
-    """Shows for free from the start of the episode, and turns off for good with probability p a step."""
+    """Shows rewards for free at first; turns off until the end of the episode with probability p per step."""
 
     p: float = 0.2
 
@@ -59,7 +59,7 @@ class LimitedTime(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class Switch(Monitor):
-    """Shows and charges when on; an action turns it on for the rest of the episode."""
+    """Shows rewards and charges while on; an action turns it on for the rest of the episode."""
 
     cost: float = 0.2
 
@@ -74,7 +74,7 @@ class Switch(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class RandomPair(Monitor):
-    """Each environment pair has its own chance of being hidden, drawn once from the seed."""
+    """Each environment pair has its own probability of being hidden, drawn from the seed."""
 
     seed: int = 0
 
@@ -90,7 +90,7 @@ class RandomPair(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class FullRandom(Monitor):
-    """Any reward is shown with probability rho."""
+    """Every reward is shown with probability rho."""
 
     rho: float = 0.5
 
@@ -101,7 +101,7 @@ class FullRandom(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class PaidExperts(Experts):
-    """Experts where naming the wrong one costs a little and asking none is free."""
+    """Experts where asking the wrong one has a small cost and asking none is free."""
 
     bonus: float = -0.001
 

@@ -9,13 +9,13 @@ from typing import Any
 from monmdp import check
 from monmdp.environments.base import Environment
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
-from monmdp.problem import find
+from monmdp.tables import find
 
 
 @MONITORS.add
 @dataclass(frozen=True)
 class Full(Monitor):
-    """Every reward is shown, for free."""
+    """Shows every reward, for free."""
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         yield Outcome(observed=1.0)
@@ -24,7 +24,7 @@ class Full(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class Random(Monitor):
-    """Rewards other than zero are hidden with probability p."""
+    """Hides non-zero rewards with probability p."""
 
     p: float = 0.5
 
@@ -35,7 +35,7 @@ class Random(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class Ask(Monitor):
-    """The reward is shown only when asked for, at a price."""
+    """Shows the reward when asked, at a cost."""
 
     cost: float = 0.2
 
@@ -49,9 +49,10 @@ class Ask(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class Button(Monitor):
-    """Shows and charges while on; an environment action in the button's cell flips it; ending while on costs more.
+    """Shows rewards and charges while on; an environment action in the button's cell toggles it.
 
-    cell and action: where the button is; None for the environment's own place.
+    cost: per step while on. end_cost: additional cost if the episode ends while on.
+    cell and action: the position of the button; None for that of the environment.
     """
 
     cost: float = 0.2
@@ -75,15 +76,15 @@ class Button(Monitor):
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         on = moment.state == "on"
-        price = (self.cost + self.end_cost * moment.env_terminated) * on
-        flipped = (moment.env_state, moment.env_action) == (self.cell, self.action)
-        yield Outcome(reward=-price, observed=on, next_state="on" if on != flipped else "off")
+        cost = (self.cost + self.end_cost * moment.env_terminated) * on
+        pressed = (moment.env_state, moment.env_action) == (self.cell, self.action)
+        yield Outcome(reward=-cost, observed=on, next_state="on" if on != pressed else "off")
 
 
 @MONITORS.add
 @dataclass(frozen=True)
 class Experts(Monitor):
-    """One of n experts is present at random; naming the right one shows the reward at a price, else a small bonus."""
+    """One of n experts is present at random; asking that one shows the reward at a cost, others pay a small bonus."""
 
     n: int = 4
     cost: float = 0.2
@@ -106,7 +107,7 @@ class Experts(Monitor):
 @MONITORS.add
 @dataclass(frozen=True)
 class Level(Monitor):
-    """Shows in the top one of n levels; the action equal to the level climbs, a wrong one falls to the bottom."""
+    """Shows rewards at the top of n levels; the action equal to the level climbs, a wrong one resets to level 1."""
 
     n: int = 3
     cost: float = 0.2

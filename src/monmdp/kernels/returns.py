@@ -1,0 +1,149 @@
+"""The exact return of a greedy policy: the state distribution is pushed forward, step by step.
+
+A model is a named tuple with the fields of `World` that are used here: flat outcomes (offsets, probability,
+next_state, terminated) and the expected reward pair_reward of each pair, start_states with start_probability,
+discount, step_limit (0 for none), n_states and n_actions.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp.kernels.compile import kernel
+
+#: A return is summed until the probability that remains, discounted, is less than this.
+NEGLIGIBLE = 1e-14
+
+
+class Chain(NamedTuple):
+    """A problem under a fixed policy, as a model with a single action."""
+
+    offsets: Any
+    probability: Any
+    next_state: Any
+    terminated: Any
+    pair_reward: Any
+    start_states: Any
+    start_probability: Any
+    discount: float
+    step_limit: int
+    n_states: int
+    n_actions: int = 1
+
+
+class Evaluator(NamedTuple):
+    """The policy and result of the last evaluation, which are reused if the policy is unchanged, and scratch space.
+
+    best_actions [S, A] and n_best [S] list the greedy actions of states. reached [S] lists the states that the
+    policy reaches, n_reached [1] of them. evaluations [1] counts evaluations, evaluated_in [S] is the last one that
+    reached each state. value [1] is the return. mass [2, S] (zero between calls) and active [2, S] are scratch space.
+    """
+
+    best_actions: Any
+    n_best: Any
+    reached: Any
+    n_reached: Any
+    evaluations: Any
+    evaluated_in: Any
+    value: Any
+    mass: Any
+    active: Any
+
+
+def new_evaluator(model: Any) -> Evaluator:
+    """An evaluator for a model, before its first evaluation."""
+    n_states = model.n_states
+    return Evaluator(
+        best_actions=np.zeros((n_states, model.n_actions), np.int32),
+        n_best=np.zeros(n_states, np.int32),
+        reached=np.zeros(n_states, np.int64),
+        n_reached=np.zeros(1, np.int64),
+        evaluations=np.zeros(1, np.int64),
+        evaluated_in=np.zeros(n_states, np.int64),
+        value=np.zeros(1),
+        mass=np.zeros((2, n_states)),
+        active=np.zeros((2, n_states), np.int64),
+    )
+
+
+@kernel
+def list_best_actions(q, state, best_actions, n_best):
+    """Store the greedy actions of a state, including exact ties; returns whether they have changed."""
+    n_actions = q.shape[1]
+    best = q[state, 0]
+    for action in range(1, n_actions):
+        best = max(best, q[state, action])
+    count, changed = 0, False
+    for action in range(n_actions):
+        if q[state, action] == best:
+            if count >= n_best[state] or best_actions[state, count] != action:
+                changed = True
+            best_actions[state, count] = action
+            count += 1
+    changed = changed or count != n_best[state]
+    n_best[state] = count
+    return changed
+
+
+@kernel
+def exact_return(model, q, memo):
+    """Expected discounted return within the step limit of the policy that is greedy on q [S, A], ties shared evenly.
+
+    If the greedy actions of all states that the last evaluation reached are unchanged, so is the return.
+    """
+    changed = memo.evaluations[0] == 0
+    for i in range(memo.n_reached[0]):
+        if list_best_actions(q, memo.reached[i], memo.best_actions, memo.n_best):
+            changed = True
+    if changed:
+        memo.evaluations[0] += 1
+        memo.value[0] = push_forward(model, q, memo)
+    return memo.value[0]
+
+
+@kernel
+def push_forward(model, q, memo):
+    """The return of `exact_return`, computed from the start distribution; updates the states reached."""
+    offsets, probability, next_state, terminated = model.offsets, model.probability, model.next_state, model.terminated
+    pair_reward, best_actions, n_best = model.pair_reward, memo.best_actions, memo.n_best
+    reached, evaluated_in, evaluation = memo.reached, memo.evaluated_in, memo.evaluations[0]
+    mass, active = memo.mass, memo.active
+    now, count, n_reached = 0, len(model.start_states), 0
+    for i in range(count):
+        active[0, i] = model.start_states[i]
+        mass[0, active[0, i]] = model.start_probability[i]
+    total, weight, step = 0.0, 1.0, 0
+    while count > 0 and (model.step_limit == 0 or step < model.step_limit):
+        later, next_count, remaining = 1 - now, 0, 0.0
+        for i in range(count):
+            s = active[now, i]
+            if evaluated_in[s] != evaluation:
+                evaluated_in[s] = evaluation
+                list_best_actions(q, s, best_actions, n_best)
+                reached[n_reached] = s
+                n_reached += 1
+            share = mass[now, s] / n_best[s]
+            mass[now, s] = 0.0
+            for k in range(n_best[s]):
+                pair = s * q.shape[1] + best_actions[s, k]
+                total += weight * share * pair_reward[pair]
+                for o in range(offsets[pair], offsets[pair + 1]):
+                    moved = share * probability[o]
+                    if not terminated[o] and moved > 0.0:
+                        after = next_state[o]
+                        if mass[later, after] == 0.0:
+                            active[later, next_count] = after
+                            next_count += 1
+                        mass[later, after] += moved
+                        remaining += moved
+        now, count, step = later, next_count, step + 1
+        weight *= model.discount
+        if weight * remaining < NEGLIGIBLE:
+            break
+    for i in range(count):
+        mass[now, active[now, i]] = 0.0
+    memo.n_reached[0] = n_reached
+    return total
