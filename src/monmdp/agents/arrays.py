@@ -1,0 +1,63 @@
+"""Named tuples of arrays whose fields are declared once, with type and shape: the memories of agents with models."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from monmdp.problem import Integers
+from monmdp.world import World
+
+TYPES = {"int": np.int64, "float": np.float64, "bool": np.bool_}
+
+
+def array_tuple(module: str, name: str, **fields: Any) -> Any:
+    """A named tuple class; assign it to `name` in `module`, where the kernel cache looks it up.
+
+    A field is declared as an array, such as "int pairs 2" for an int64 array [pairs, 2]; as a dictionary of such
+    declarations, which is an array of one record with named numbers; or as a type.
+    """
+    made: Any = namedtuple(name, fields, module=module)
+    made.declared = fields
+    return made
+
+
+def zeros(kind: Any, sizes: Mapping[str, int], options: Any = None, **given: Any) -> Any:
+    """An instance of an `array_tuple` with zeros, except for `given` fields; other numbers are taken from `options`."""
+
+    def shape(declared: str) -> tuple[int, ...]:
+        return tuple(int(size) if size.isdigit() else sizes[size] for size in declared.split()[1:])
+
+    def field(name: str, declared: Any) -> Any:
+        if isinstance(declared, str):
+            return np.zeros(shape(declared), TYPES[declared.split()[0]])
+        if isinstance(declared, dict):
+            record = [(key, TYPES[number.split()[0]], shape(number)) for key, number in declared.items()]
+            return np.zeros(1, np.dtype(record, align=True))
+        return declared(getattr(options, name))
+
+    return kind(**{name: given[name] if name in given else field(name, kind.declared[name]) for name in kind._fields})
+
+
+def world_sizes(world: World) -> dict[str, int]:
+    """The sizes that shapes are declared with."""
+    return {
+        "states": world.n_states,
+        "actions": world.n_actions,
+        "pairs": world.n_states * world.n_actions,
+        "env_states": world.n_env_states,
+        "env_pairs": world.n_env_pairs,
+        "monitor_states": world.n_monitor_states,
+        "monitor_pairs": world.n_monitor_states * world.n_monitor_actions,
+    }
+
+
+def pair_factors(world: World) -> tuple[Integers, Integers]:
+    """The environment pair and the monitor pair of every joint pair, [pairs] each."""
+    state, action = np.divmod(np.arange(world.n_states * world.n_actions), world.n_actions)
+    env_action, monitor_action = np.divmod(action, world.n_monitor_actions)
+    env_pair = world.env_state[state] * (world.n_actions // world.n_monitor_actions) + env_action
+    return env_pair, world.monitor_state[state] * world.n_monitor_actions + monitor_action
