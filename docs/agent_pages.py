@@ -1,6 +1,6 @@
-"""Write the numbers of docs/agents.md and docs/agents/*.md: `python docs/agent_pages.py runs/followup`.
+"""Write the benchmark tables of docs/agents.md and docs/agents/*.md: `python docs/agent_pages.py runs/followup`.
 
-Every page keeps its text and gets a new last section.
+Replaces the last section of every page and keeps the rest.
 """
 
 from __future__ import annotations
@@ -10,26 +10,31 @@ from pathlib import Path
 
 import numpy as np
 
-from monmdp.paper.protocol import PAPER_MONITORS
+from monmdp.protocol import PAPER_MONITORS
 from monmdp.statistics import normalised
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
-HEADING = "## In numbers\n"
-MADE = """
-{what} {seeds} seeds in each of the paper's 48 problems, with the 20,000 steps of the follow-up's protocol for all, from
+HEADING = "## Benchmark results\n"
+INTRODUCTION = """
+{agents}, with {seeds} seeds in each of the paper's 48 problems and 20,000 training steps (the protocol of the follow-up
+paper). Measured with
 
 ```
 monmdp reproduce --preset agents --out runs/followup
 python docs/agent_pages.py runs/followup
 ```
 
-*Solved*: the final greedy policy is optimal to 1e-6. *Return*: its mean on the scale from acting at random, 0, to the
-optimum, 1. *Seen*: the mean number of rewards that were shown in training. Averages over the eight environments.
+- *Solved*: percentage of seeds whose final greedy policy is optimal to within 1e-6.
+- *Return*: mean return of the final greedy policy, normalised so that a random policy has 0 and the optimum 1.
+- *Observed*: mean number of rewards that were shown during training.
+
+All values are averages over the eight environments.
 """
-#: Every page compares its agent with these.
+#: Agents that every page compares its agent with.
 REFERENCES = ("Directed", "DirectedModel")
-#: Agents in the order of the overview; the page of each.
+#: Agent → its page, in the order of the overview table.
 PAGES = {
     "DirectedModel": "directed-model",
     "MonitoredMBIE": "monitored-mbie",
@@ -49,63 +54,69 @@ PAGES = {
 
 
 def main(folder: str) -> None:
-    """All pages."""
+    """Rewrite the last section of all pages."""
     results = Results(folder)
     seeds = min(len(cell.seeds) for cell in results.cells.values())
     for agent, page in PAGES.items():
-        path = DOCS / "agents" / f"{page}.md"
-        rewrite(path, MADE.format(what=f"{agent} with", seeds=seeds) + "\n" + of_agent(results, agent))
-    rewrite(DOCS / "agents.md", MADE.format(what="All agents with", seeds=seeds) + "\n" + overview(results))
+        introduction = INTRODUCTION.format(agents=agent, seeds=seeds)
+        replace_last_section(DOCS / "agents" / f"{page}.md", f"{introduction}\n{agent_table(results, agent)}")
+    introduction = INTRODUCTION.format(agents="All agents", seeds=seeds)
+    replace_last_section(DOCS / "agents.md", f"{introduction}\n{overview(results)}")
 
 
-def rewrite(path: Path, section: str) -> None:
-    """A page with a new last section."""
+def replace_last_section(path: Path, section: str) -> None:
+    """Replace the section under `HEADING`."""
     kept = path.read_text().split(HEADING)[0].rstrip()
     path.write_text(f"{kept}\n\n{HEADING}{section}")
 
 
-def cells(results: Results, agent: str, monitor: str) -> list[CellResults]:
-    """The runs of an agent behind one monitor."""
+def cells_with(results: Results, agent: str, monitor: str) -> list[CellResults]:
+    """The cells of an agent with one monitor."""
     return [cell for cell in results.of_agent(agent) if cell.monitor == monitor]
 
 
-def solved(found: list[CellResults]) -> str:
-    """Share of seeds, rounded, but 100% only where all are."""
-    share = float(np.mean([cell.solved.mean() for cell in found]))
-    return "> 99%" if 0.995 <= share < 1.0 else f"{share:.0%}"
+def solved(cells: list[CellResults]) -> str:
+    """Mean percentage of solved seeds, rounded; 100% only if all seeds are solved."""
+    fraction = float(np.mean([cell.solved.mean() for cell in cells]))
+    return "> 99%" if 0.995 <= fraction < 1.0 else f"{fraction:.0%}"
 
 
-def score(found: list[CellResults]) -> str:
-    means = [normalised(cell.final_returns, cell.target_return, cell.random_return).mean() for cell in found]
+def score(cells: list[CellResults]) -> str:
+    """Mean normalised final return."""
+    means = [normalised(cell.final_returns, cell.target_return, cell.random_return).mean() for cell in cells]
     return f"{np.mean(means):.2f}"
 
 
-def seen(found: list[CellResults]) -> str:
-    return f"{np.mean([cell.curve('observed')[:, -1].mean() for cell in found]):,.0f}"
+def observed(cells: list[CellResults]) -> str:
+    """Mean number of rewards observed during training."""
+    return f"{np.mean([cell.curve('observed')[:, -1].mean() for cell in cells]):,.0f}"
 
 
-def of_agent(results: Results, agent: str) -> str:
-    """One agent, monitor by monitor."""
+def agent_table(results: Results, agent: str) -> str:
+    """One row per monitor for one agent, next to the `REFERENCES`."""
     others = [other for other in REFERENCES if other != agent]
-    head = ["monitor", "solved", "return", "seen", *(f"{other}: solved | return" for other in others)]
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (3 + 2 * len(others)) + "|"]
+    head = ["monitor", "solved", "return", "observed"]
+    for other in others:
+        head += [f"{other}: solved", "return"]
+    rows = []
     for monitor in PAPER_MONITORS:
-        found = cells(results, agent, monitor)
-        row = [monitor, solved(found), score(found), seen(found)]
+        cells = cells_with(results, agent, monitor)
+        row = [monitor, solved(cells), score(cells), observed(cells)]
         for other in others:
-            row += [solved(cells(results, other, monitor)), score(cells(results, other, monitor))]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+            row += [solved(cells_with(results, other, monitor)), score(cells_with(results, other, monitor))]
+        rows.append(row)
+    return markdown(head, rows, "l" + "r" * (len(head) - 1)) + "\n"
 
 
 def overview(results: Results) -> str:
-    """All agents: seeds solved and return, monitor by monitor."""
-    lines = [f"| agent | {' | '.join(PAPER_MONITORS)} |", "|---" + "|---:" * len(PAPER_MONITORS) + "|"]
+    """Solved seeds and return of all agents, one column per monitor."""
+    rows = []
     for agent, page in PAGES.items():
-        found = [cells(results, agent, monitor) for monitor in PAPER_MONITORS]
-        told = [f"{solved(these)} ({score(these)})" for these in found]
-        lines.append(f"| [{agent}](agents/{page}.md) | {' | '.join(told)} |")
-    return "Seeds solved, and return in brackets:\n\n" + "\n".join(lines) + "\n"
+        columns = [cells_with(results, agent, monitor) for monitor in PAPER_MONITORS]
+        values = [f"{solved(cells)} ({score(cells)})" for cells in columns]
+        rows.append([f"[{agent}](agents/{page}.md)", *values])
+    table = markdown(["agent", *PAPER_MONITORS], rows, "l" + "r" * len(PAPER_MONITORS))
+    return f"Seeds solved, with the return in brackets:\n\n{table}\n"
 
 
 if __name__ == "__main__":

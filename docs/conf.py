@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`."""
+"""Sphinx configuration; `make docs` builds the site."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ exclude_patterns = ["extensions", "**/.ipynb_checkpoints"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
-suppress_warnings = ["misc.highlighting_failure"]  # a notebook's !command is not quite Python
-nb_execution_mode = "off"  # notebooks are committed with their outputs; a test runs them
+suppress_warnings = ["misc.highlighting_failure"]  # !command in a notebook is not valid Python
+nb_execution_mode = "off"  # notebooks are committed with outputs; the tests run them
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -40,12 +40,12 @@ autodoc_class_signature = "mixed"
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Booleans", "Schedule", "GoalPolicy", "Progress")}
 python_use_unqualified_type_names = True
-nitpick_ignore_regex = [("py:.*", r"(?!monmdp\.).*|.*\.T")]  # types of other libraries, and our names for arrays
+nitpick_ignore_regex = [("py:.*", r"(?!monmdp\.).*|.*\.T")]  # types of other libraries, and names of array types
 python_maximum_signature_line_length = 140
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
-highlight_language = "text"  # blocks without a language are commands and what they print
+highlight_language = "text"  # blocks without a language are commands and their output
 html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

@@ -1,6 +1,6 @@
-"""Make the pictures of the README and the docs: `python docs/pictures.py runs/followup`.
+"""Create the images of the README and the docs: `python docs/pictures.py runs/followup`.
 
-The folder has the runs of `monmdp reproduce --preset agents --out runs/followup`.
+The folder contains the results of `monmdp reproduce --preset agents --out runs/followup`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from monmdp.study.results import Results
 FOLDER = Path(__file__).parent / "images"
 
 
-def played(environment: str, monitor: str, actions: list[tuple[str, str]], seed: int) -> Image.Image:
-    """The picture after some actions."""
+def played_image(environment: str, monitor: str, actions: list[tuple[str, str]], seed: int) -> Image.Image:
+    """The rendered problem after some actions."""
     problem = monmdp.make(environment, monitor)
     env = monmdp.MonitoredEnv(problem, render_mode="rgb_array")
     env.reset(seed=seed)
@@ -32,12 +32,12 @@ def played(environment: str, monitor: str, actions: list[tuple[str, str]], seed:
 
 
 def problem_picture() -> None:
-    """Hazard with Button, with the monitor off and on, and Hazard with Ask."""
+    """Draw Hazard with Button, with the monitor off and on, and Hazard with Ask."""
     down = [("DOWN", "no-op")]
     pictures = [
-        played("Hazard", "Button", down, seed=2),
-        played("Hazard", "Button", down, seed=1),
-        played("Hazard", "Ask", [("RIGHT", "ask")], seed=1),
+        played_image("Hazard", "Button", down, seed=2),
+        played_image("Hazard", "Button", down, seed=1),
+        played_image("Hazard", "Ask", [("RIGHT", "ask")], seed=1),
     ]
     gap = 24
     width = sum(picture.width for picture in pictures) + gap * (len(pictures) - 1)
@@ -50,14 +50,14 @@ def problem_picture() -> None:
     sheet.save(FOLDER / "problem.png", optimize=True)
 
 
-#: Agents of the headline; the first is drawn thick.
+#: Agents of the headline figure; the first has a thick line.
 HEADLINE = ("DirectedModel", "MonitoredMBIE", "Directed", "Naive", "Intrinsic", "QCounts", "UCB", "Optimism")
-#: Labels keep this distance, in percent of runs.
-APART = 6.0
+#: Minimum vertical distance of labels, in percent of runs.
+LABEL_DISTANCE = 6.0
 
 
 def headline(folder: str) -> None:
-    """Share of all runs that are solved for good by each step, with every agent's name at its line's end."""
+    """Draw the fraction of runs solved permanently by each step, with a label at the end of each line."""
     results = Results(folder)
     grid = np.geomspace(100, 20_000, 200)
     shares = {}
@@ -68,16 +68,16 @@ def headline(folder: str) -> None:
     styles = agent_styles(HEADLINE)
     with styled():
         figure = new_figure(7.0, 2.6)
-        axes = figure.add_axes((0.075, 0.16, 0.74, 0.8))
+        axes = figure.subplots()
         height = np.inf
         for agent in sorted(HEADLINE, key=lambda agent: -shares[agent][-1]):
             style = styles[agent]
-            wide = 2.2 if agent == HEADLINE[0] else style.width
-            axes.plot(grid, shares[agent], color=style.colour, linestyle=style.dashes, linewidth=wide)
-            height = min(shares[agent][-1], height - APART)
+            width = 2.2 if agent == HEADLINE[0] else style.width
+            axes.plot(grid, shares[agent], **(style.line | {"linewidth": width}))
+            height = min(shares[agent][-1], height - LABEL_DISTANCE)
             last = shares[agent][-1]
-            told = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
-            axes.text(20_800, height, f"{agent}  {told}%", color=style.colour, va="center", fontsize=8)
+            percent = "> 99" if 99.5 <= last < 100.0 else f"{last:.0f}"
+            axes.text(20_800, height, f"{agent}  {percent}%", color=style.colour, va="center", fontsize=8)
         axes.set(xscale="log", xlim=(100, 20_000), ylim=(0, 102), xlabel="training steps", ylabel="runs solved (%)")
         axes.set_xticks([100, 300, 1_000, 3_000, 10_000, 20_000], ["100", "300", "1,000", "3,000", "10,000", "20,000"])
         axes.minorticks_off()

@@ -1,4 +1,4 @@
-"""Write the pages made from a run of the whole paper: `python docs/results_pages.py results`.
+"""Write the pages with the results of the whole paper: `python docs/results_pages.py results`.
 
 results.md has the tables, claims.md the paper's claims, gallery.md and figures/ the figures.
 """
@@ -12,73 +12,76 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from monmdp.cli.claims import COLUMNS, markdown
+from monmdp.cli.results import CLAIM_COLUMNS
 from monmdp.errors import MonMDPError
 from monmdp.figures import FIGURES, draw_figures
 from monmdp.paper.claims import check_claims
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
-MADE = """
+COMMANDS = """
 ```
 monmdp reproduce --preset paper --out results
 python docs/results_pages.py results
 ```
 """
-TABLES = """# The paper's 48 problems × 6 agents
+TABLES = """# Results of the paper: 48 problems × 6 agents
 
-From {runs:,} runs ({seeds} seeds a cell), each with the paper's budget, learning rates and starting values, evaluated
-exactly. Made with
+{runs:,} runs ({seeds} seeds per problem and agent) with the paper's training steps, learning rates and initial values.
+All policies are evaluated exactly. Created with
 {made}
-A seed is *solved* when its final greedy policy earns no more than 1e-6 less than the optimum; in the stochastic
-problems (Experts, RiverSwim) a policy can be a hair's breadth from optimal and not count, so look at both tables. The
-same in pictures is in the [gallery](gallery.md), and what it says about the paper in [claims](claims.md).
+A seed is *solved* if the return of its final greedy policy is at most 1e-6 below the optimum. In the stochastic
+problems (Experts, RiverSwim), a policy can be very close to optimal without being counted as solved, so consider both
+tables. The [gallery](gallery.md) shows the same results as figures, and [claims](claims.md) compares them with the
+paper.
 """
-CLAIMS = """# The paper's claims, checked
+CLAIMS = """# Claims of the paper
 
-Each claim of the paper that a reproduction can check, what would confirm it, and what {runs:,} runs of this library
-({seeds} seeds a cell) measured; `monmdp claims results --details` prints the answer for every single problem. Made with
+Each claim of the paper that can be tested, the criterion that confirms it, and the result of {runs:,} runs of this
+library ({seeds} seeds per problem and agent). `monmdp claims results --details` prints the result for every problem.
+Created with
 {made}
 """
 GALLERY = """# Gallery
 
-All figures that `monmdp figure all results` draws from {runs:,} runs ({seeds} seeds a cell). Each also comes as a PDF,
-with the plotted numbers as CSV beside it. Made with
+All figures that `monmdp figure all results` creates from {runs:,} runs ({seeds} seeds per problem and agent). Each
+figure is also available as PDF, with its data as CSV. Created with
 {made}"""
 
 
 def main(folder: str) -> None:
-    """All three pages."""
+    """Write all three pages."""
     results = Results(folder)
     counts = [len(cell.seeds) for cell in results.cells.values()]
-    told = {"runs": sum(counts), "seeds": min(counts), "made": MADE}
-    (DOCS / "results.md").write_text(TABLES.format(**told) + tables(results))
-    rows = [[getattr(claim, column) for column in COLUMNS] for claim in check_claims(results)]
-    (DOCS / "claims.md").write_text(CLAIMS.format(**told) + "\n".join(markdown(COLUMNS, rows)) + "\n")
-    (DOCS / "gallery.md").write_text(GALLERY.format(**told) + gallery(results))
+    values = {"runs": sum(counts), "seeds": min(counts), "made": COMMANDS}
+    (DOCS / "results.md").write_text(TABLES.format(**values) + tables(results))
+    rows = [[getattr(claim, column) for column in CLAIM_COLUMNS] for claim in check_claims(results)]
+    (DOCS / "claims.md").write_text(CLAIMS.format(**values) + markdown(CLAIM_COLUMNS, rows) + "\n")
+    (DOCS / "gallery.md").write_text(GALLERY.format(**values) + gallery(results))
 
 
 def tables(results: Results) -> str:
-    """Solved seeds and final returns, problems × agents."""
+    """Tables of solved seeds and final returns, problems × agents."""
     solved = table(results, "Seeds solved, in percent", lambda cell: f"{cell.solved.mean():.0%}")
     returns = table(results, "Mean final return", lambda cell: f"{np.mean(cell.final_returns):.3f}", optimum=True)
     return solved + returns
 
 
-def table(results: Results, title: str, told: Callable[[CellResults], str], optimum: bool = False) -> str:
-    """A Markdown table."""
+def table(results: Results, title: str, value: Callable[[CellResults], str], optimum: bool = False) -> str:
+    """A section with a Markdown table of one value per cell."""
     head = ["problem", *(["optimum"] if optimum else []), *results.agents]
-    lines = [f"\n## {title}\n", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    rows = []
     for environment, monitor in results.problems:
-        found = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
-        best = [f"{next(iter(found.values())).target_return:.3f}"] if optimum else []
-        values = [told(found[agent]) if agent in found else "–" for agent in results.agents]
-        lines.append("| " + " | ".join([f"{environment} + {monitor}", *best, *values]) + " |")
-    return "\n".join(lines) + "\n"
+        cells = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
+        best = [f"{next(iter(cells.values())).target_return:.3f}"] if optimum else []
+        values = [value(cells[agent]) if agent in cells else "–" for agent in results.agents]
+        rows.append([f"{environment} + {monitor}", *best, *values])
+    return f"\n## {title}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
 def gallery(results: Results) -> str:
-    """Every figure with what it shows; pictures are kept small."""
+    """One section per figure; reduces the size of the images."""
     parts = []
     for name, paths in draw_figures(list(FIGURES), results, DOCS / "figures"):
         if isinstance(paths, MonMDPError):
@@ -88,8 +91,8 @@ def gallery(results: Results) -> str:
                 Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
             else:
                 path.unlink()
-        about = FIGURES[name].description
-        parts.append(f"\n## {name}\n\n{about[0].upper()}{about[1:]}.\n\n![{about}](figures/{name}.png)\n")
+        text = FIGURES[name].description
+        parts.append(f"\n## {name}\n\n{text[0].upper()}{text[1:]}.\n\n![{text}](figures/{name}.png)\n")
     return "".join(parts)
 
 

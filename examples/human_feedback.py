@@ -1,7 +1,7 @@
-"""Human feedback has a price: how many answers does an agent need from a person, and when may it stop asking?
+"""The cost of human feedback: how many answers does an agent need from a person, and when can it stop asking?
 
-FrozenLake behind the monitor Ask: rewards are shown only when a person is asked, at a price per question. Prints the
-tables of docs/tutorials/human-feedback.md; `--pictures FOLDER` also draws its pictures.
+FrozenLake with the monitor Ask: rewards are shown only when the agent asks, at a price per question. Prints the tables
+of docs/tutorials/human-feedback.md; `--pictures FOLDER` also draws its figures.
 """
 
 import argparse
@@ -15,27 +15,27 @@ from monmdp.study.snapshots import take_snapshots
 
 LAKE = "FrozenLake-v1(is_slippery=False)"
 SLIPPERY = "FrozenLake-v1"
-#: Agent → training steps; those without a model need more.
+#: Agent → training steps; model-free agents need more.
 BUDGETS = {"DirectedModel": 1_000, "Directed": 20_000, "Naive": 20_000, "Optimism": 20_000}
 SEEDS = 20
 
 
-def lesson(environment, monitor, agent, steps=None, seeds=SEEDS, points=200):
-    """Train; the learned policy is evaluated `points` times on the way."""
+def train(environment, monitor, agent, steps=None, seeds=SEEDS, points=200):
+    """Train an agent, with `points` evaluations of its policy."""
     problem = monmdp.make(environment, monitor)
     return monmdp.train(problem, agent, seeds=seeds, steps=steps or BUDGETS[agent], points=points)
 
 
 def needed(curves):
-    """Steps and answers until the learned policy is optimal for good, [seed] each; infinite where it never is."""
+    """Steps and answers after which the learned policy stays optimal, [seed] each; infinite if it never does."""
     steps = steps_until_solved(curves.steps, curves.returns, curves.target_return)
     points = np.searchsorted(curves.steps, np.minimum(steps, curves.steps[-1]))
     answers = curves.observed[np.arange(len(curves.seeds)), points]
     return steps, np.where(np.isfinite(steps), answers, np.inf)
 
 
-def amount(value):
-    """A number of steps or answers, or a dash where it was never reached."""
+def formatted(value):
+    """A number of steps or answers, or a dash if it is infinite."""
     return f"{value:,.0f}" if np.isfinite(value) else "–"
 
 
@@ -52,21 +52,21 @@ def show_problem():
 def compare_agents():
     print("agent          steps trained  optimal seeds  steps needed  answers needed  answers in all")
     for agent, budget in BUDGETS.items():
-        curves = lesson(LAKE, "Ask(cost=0.2)", agent)
-        steps, answers = (amount(np.median(found)) for found in needed(curves))
-        told = f"{budget:13,} {curves.solved.mean():14.0%} {steps:>13} {answers:>15}"
-        print(f"{agent:14} {told} {curves.observed[:, -1].mean():15,.0f}")
+        curves = train(LAKE, "Ask(cost=0.2)", agent)
+        steps, answers = (formatted(np.median(values)) for values in needed(curves))
+        row = f"{budget:13,} {curves.solved.mean():14.0%} {steps:>13} {answers:>15}"
+        print(f"{agent:14} {row} {curves.observed[:, -1].mean():15,.0f}")
 
 
-def look_inside(environment, monitor, seed, steps):
-    """A run from inside, and the first moment at which every reward has been seen."""
+def inspect(environment, monitor, seed, steps):
+    """Snapshots of a run, rewards known at each, and the index of the first at which all of them are known."""
     inside = take_snapshots(monmdp.make(environment, monitor), "DirectedModel", seed=seed, steps=steps, count=200)
     known = (inside.reward_counts > 0).sum(1)
     return inside, known, int(np.argmax(known == known.max()))
 
 
-def watch_one_run():
-    inside, known, _ = look_inside(LAKE, "Ask(cost=0.2)", seed=0, steps=1_000)
+def inspect_one_run():
+    inside, known, _ = inspect(LAKE, "Ask(cost=0.2)", seed=0, steps=1_000)
     print("step  rewards known  answers so far  return of the learned policy")
     for k, step in enumerate(inside.steps):
         if step in (0, 25, 50, 75, 100, 200, 500, 1_000):
@@ -74,44 +74,46 @@ def watch_one_run():
 
 
 def compare_prices():
-    print("price  answers until all is known  (most)  optimal then  10 steps later    bill  episodes to earn it back")
+    print("price  answers until all is known   (max)  optimal then  10 steps later    cost    episodes to break even")
     for price in (0.05, 0.5, 5.0):
-        runs = [look_inside(LAKE, f"Ask(cost={price})", seed, 400) for seed in range(SEEDS)]
+        runs = [inspect(LAKE, f"Ask(cost={price})", seed, 400) for seed in range(SEEDS)]
         answers = [int(inside.observed[k]) for inside, _, k in runs]
         optimal = [np.mean([is_optimal(inside, k + later) for inside, _, k in runs]) for later in (0, 5)]
         paid = np.median(answers)
-        told = f"{paid:27} {max(answers):7} {optimal[0]:13.0%} {optimal[1]:15.0%}"
-        print(f"{price:5} {told} {price * paid:7.1f} {np.ceil(price * paid):25.0f}")
+        row = f"{paid:27} {max(answers):7} {optimal[0]:13.0%} {optimal[1]:15.0%}"
+        print(f"{price:5} {row} {price * paid:7.1f} {np.ceil(price * paid):25.0f}")
 
 
 def is_optimal(inside, k):
-    """Whether the policy learned until moment k is the best one."""
+    """Whether the policy of snapshot k is optimal."""
     return inside.returns[k] >= inside.optimal_return - 1e-6
 
 
-def compare_patience():
+def compare_answer_rates():
     print("answered  optimal seeds  steps needed  answers needed  questions, about")
     for chance in (1.0, 0.5, 0.2, 0.05):
-        curves = lesson(LAKE, f"Ask(cost=0.2, observability={chance})", "DirectedModel", steps=2_500)
-        steps, answers = (np.median(found) for found in needed(curves))
-        told = f"{curves.solved.mean():14.0%} {amount(steps):>13} {amount(answers):>15} {amount(answers / chance):>17}"
-        print(f"{chance:8.0%} {told}")
+        curves = train(LAKE, f"Ask(cost=0.2, observability={chance})", "DirectedModel", steps=2_500)
+        steps, answers = (np.median(values) for values in needed(curves))
+        questions = formatted(answers / chance)
+        print(f"{chance:8.0%} {curves.solved.mean():14.0%}", end=" ")
+        print(f"{formatted(steps):>13} {formatted(answers):>15} {questions:>17}")
 
 
-def harder_worlds():
-    inside, known, k = look_inside(SLIPPERY, "Ask(cost=0.2)", seed=0, steps=5_000)
-    curves = lesson(SLIPPERY, "Ask(cost=0.2)", "DirectedModel", steps=5_000, seeds=10, points=1)
-    print(f"slippery lake: seed 0 has seen all {known.max()} rewards after {inside.steps[k]} steps", end=" ")
-    print(f"({inside.observed[k]} answers); its policy earns {inside.returns[k]:.2f} then,")
-    print(f"  and all ten seeds {curves.returns[:, -1].mean():.2f} after 5,000 steps, of {curves.optimal_return:.2f}")
-    curves = lesson("Taxi-v4", "Ask(cost=1)", "DirectedModel", steps=4_000, seeds=2, points=100)
+def harder_tasks():
+    inside, known, k = inspect(SLIPPERY, "Ask(cost=0.2)", seed=0, steps=5_000)
+    curves = train(SLIPPERY, "Ask(cost=0.2)", "DirectedModel", steps=5_000, seeds=10, points=1)
+    print(f"slippery lake: seed 0 has observed all {known.max()} rewards after {inside.steps[k]} steps", end=" ")
+    print(f"({inside.observed[k]} answers); return {inside.returns[k]:.2f},")
+    mean, optimum = curves.returns[:, -1].mean(), curves.optimal_return
+    print(f"  mean of ten seeds after 5,000 steps: {mean:.2f}, optimum {optimum:.2f}")
+    curves = train("Taxi-v4", "Ask(cost=1)", "DirectedModel", steps=4_000, seeds=2, points=100)
     pairs = int(curves.problem.reachable.sum()) * 6
-    steps, answers = (np.median(found) for found in needed(curves))
+    steps, answers = (np.median(values) for values in needed(curves))
     print(f"Taxi: {pairs:,} different rewards; optimal after {steps:,.0f} steps and {answers:,.0f} answers")
 
 
-def draw_pictures(folder):
-    """Lake, what answers buy, when to stop, and how patience matters, as PNG files."""
+def draw_figures(folder):
+    """Save the four figures of the tutorial as PNG files."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -133,7 +135,7 @@ def draw_pictures(folder):
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     bought = np.geomspace(5, 5_000, 200)
     for agent, colour in colours.items():
-        curves = lesson(LAKE, "Ask(cost=0.2)", agent)
+        curves = train(LAKE, "Ask(cost=0.2)", agent)
         after = [_after_answers(curves, seed, bought) for seed in range(SEEDS)]
         axes.plot(bought, np.mean(after, axis=0), color=colour, label=agent)
     axes.axhline(curves.optimal_return, color="grey", ls="--", label="optimum")
@@ -141,18 +143,18 @@ def draw_pictures(folder):
     axes.legend()
     figure.savefig(folder / "answers.png", dpi=110)
 
-    inside, known, k = look_inside(LAKE, "Ask(cost=0.2)", seed=0, steps=400)
+    inside, known, k = inspect(LAKE, "Ask(cost=0.2)", seed=0, steps=400)
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     axes.plot(inside.steps, inside.observed, color="#D55E00", label="answers so far")
     axes.plot(inside.steps, known, color="#0072B2", label=f"rewards known, of {known.max()}")
-    axes.axvline(inside.steps[k], color="grey", ls=":", label="nothing new to hear")
+    axes.axvline(inside.steps[k], color="grey", ls=":", label="all rewards known")
     axes.set(xlabel="training steps", ylabel="number", ylim=(0, None), xlim=(0, 400))
     axes.legend()
     figure.savefig(folder / "stop-asking.png", dpi=110)
 
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     for chance, shade in zip((1.0, 0.5, 0.2, 0.05), ("#08306b", "#2171b5", "#6baed6", "#bdd7e7"), strict=True):
-        curves = lesson(LAKE, f"Ask(cost=0.2, observability={chance})", "DirectedModel", steps=2_500)
+        curves = train(LAKE, f"Ask(cost=0.2, observability={chance})", "DirectedModel", steps=2_500)
         solved = (curves.returns >= curves.target_return - 1e-6).mean(0)
         axes.plot(curves.steps, 100 * solved, color=shade, label=f"{chance:.0%} of questions answered")
     axes.set(xlabel="training steps", ylabel="seeds with the optimal policy (%)", ylim=(0, 102), xlim=(0, 2_500))
@@ -161,12 +163,12 @@ def draw_pictures(folder):
 
 
 def _after_answers(curves, seed, bought):
-    """Return of the last policy that was evaluated before more than so many answers were paid for."""
+    """Return of the last evaluated policy that needed at most each number of answers in `bought`."""
     points = np.searchsorted(curves.observed[seed], bought, side="right") - 1
     return curves.returns[seed, points]
 
 
-SECTIONS = (show_problem, compare_agents, watch_one_run, compare_prices, compare_patience, harder_worlds)
+SECTIONS = (show_problem, compare_agents, inspect_one_run, compare_prices, compare_answer_rates, harder_tasks)
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
@@ -176,4 +178,4 @@ if __name__ == "__main__":
         section()
         print()
     if pictures:
-        draw_pictures(pictures)
+        draw_figures(pictures)

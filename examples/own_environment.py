@@ -1,6 +1,7 @@
-"""Environments of your own in three ways: a text map, a Python rule, a Gymnasium environment with a table.
+"""Three ways to define an environment: a text map, a Python function, a Gymnasium environment with a table.
 
-Each is joined with the monitor Ask (rewards are shown on demand, at a price), checked, solved exactly and learned in.
+Each is combined with the monitor Ask (rewards are shown on request, at a cost), validated, solved exactly, and used for
+training.
 """
 
 import gymnasium

@@ -1,6 +1,6 @@
-"""A monitor of your own, in a dozen lines: a person who answers a few questions an episode, then no more.
+"""Define a monitor: a person who answers only a few questions per episode.
 
-It is joined with a grid, checked, solved exactly, learned in, and played through Gymnasium.
+It is combined with a grid, validated, solved exactly, and used for training and as a Gymnasium environment.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from monmdp import Grid, Monitor, Outcome
 
 @dataclass(frozen=True)
 class Patience(Monitor):
-    """A person who answers at most `answers` questions an episode."""
+    """A person who answers at most `answers` questions per episode."""
 
     answers: int = 3
     actions = ("no-op", "ask")

@@ -1,7 +1,7 @@
-"""A Stable-Baselines3 agent where rewards are seen only when asked for, next to the optimum and to DirectedModel.
+"""Train a Stable-Baselines3 agent on a problem with hidden rewards, and compare it with DirectedModel and the optimum.
 
-Needs monmdp[sb3]. To such an agent a hidden reward looks like no reward, so in the end it still pays for asking at the
-coin; an agent that knows what was hidden from it asks while it learns, and then never again.
+Needs monmdp[sb3]. DQN treats a hidden reward as zero, so its final policy still pays to see the reward of the coin.
+DirectedModel knows which rewards were hidden: it asks while it learns, and not afterwards.
 """
 
 import gymnasium
@@ -12,9 +12,9 @@ from stable_baselines3 import DQN
 import monmdp
 
 STEPS = 10_000
-torch.set_num_threads(1)  # so small a network is quickest on one
+torch.set_num_threads(1)  # fastest for such a small network
 
-env = monmdp.FlattenDiscrete(gymnasium.make("monmdp/Walk-v0", monitor="Ask"))  # states and actions as one number each
+env = monmdp.FlattenDiscrete(gymnasium.make("monmdp/Walk-v0", monitor="Ask"))  # states and actions as integers
 problem = env.unwrapped.problem
 
 dqn = DQN("MlpPolicy", env, learning_rate=1e-3, learning_starts=500, exploration_fraction=0.5,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A sweep as a SLURM job array: every task does its shard, all write into one folder.
+# Run a sweep as a SLURM job array: every task runs one shard, and all tasks write into one folder.
 #
 #     sbatch examples/slurm.sh
 #     PRESET=quick OUT=/scratch/$USER/quick sbatch --array=1-20 examples/slurm.sh --seeds 50
 #
-# The array must start at 1. A task that was killed or ran out of time goes on where it stopped: submit it again.
+# The array must start at 1. To resume tasks that were killed or ran out of time, submit the array again.
 #SBATCH --job-name=monmdp
 #SBATCH --array=1-4
 #SBATCH --cpus-per-task=2

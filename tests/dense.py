@@ -43,7 +43,7 @@ def linear_program(problem: MonMDP) -> np.ndarray:
     transition, reward = matrices(problem)
     n, m = reward.shape
     limits = problem.discount * transition.reshape(n * m, n) - np.repeat(np.eye(n), m, axis=0)
-    found = linprog(
+    result = linprog(
         np.ones(n),
         A_ub=limits,
         b_ub=-reward.ravel(),
@@ -51,8 +51,8 @@ def linear_program(problem: MonMDP) -> np.ndarray:
         method="highs-ds",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    assert found.status == 0, found.message
-    return found.x
+    assert result.status == 0, result.message
+    return result.x
 
 
 def backward_return(problem: MonMDP, policy: np.ndarray, horizon: int) -> float:
@@ -117,6 +117,6 @@ def worst_shortest_time(problem: MonMDP, goal: int) -> float:
         return 0.0
     onward = big[free][:, :, free]
     limits = np.repeat(np.eye(len(free)), problem.n_actions, axis=0) - onward.reshape(-1, len(free))
-    found = linprog(-np.ones(len(free)), A_ub=limits, b_ub=np.ones(len(limits)), bounds=(0, None), method="highs-ds")
-    assert found.status == 0, found.message
-    return float(found.x.max())
+    result = linprog(-np.ones(len(free)), A_ub=limits, b_ub=np.ones(len(limits)), bounds=(0, None), method="highs-ds")
+    assert result.status == 0, result.message
+    return float(result.x.max())

@@ -1,4 +1,4 @@
-"""Reads outcomes of a problem back as labels, so that tests can compare them with hand-written ones."""
+"""Outcomes of a problem as labels, for comparison with hand-written ones."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def rows(problem: MonMDP, state: tuple[Hashable, Hashable], action: tuple[Hashab
     s = environment.states.index(state[0]) * len(monitor.states) + monitor.states.index(state[1])
     a = environment.actions.index(action[0]) * len(monitor.actions) + monitor.actions.index(action[1])
     pair = s * len(environment.actions) * len(monitor.actions) + a
-    found = []
+    joint = []
     for o in range(problem.offsets[pair], problem.offsets[pair + 1]):
         env_state, monitor_state = divmod(int(problem.next_state[o]), len(monitor.states))
-        found.append(
+        joint.append(
             Row(
                 float(problem.probability[o]),
                 environment.states[env_state],
@@ -42,7 +42,7 @@ def rows(problem: MonMDP, state: tuple[Hashable, Hashable], action: tuple[Hashab
                 bool(problem.terminated[o]),
             )
         )
-    return found
+    return joint
 
 
 def steps(
@@ -51,8 +51,8 @@ def steps(
     """(next state, reward, terminated) → probability of one environment pair."""
     table = environment if isinstance(environment, EnvironmentTable) else environment.table()
     pair = table.states.index(state) * len(table.actions) + table.actions.index(action)
-    found: dict[tuple[Hashable, float, bool], float] = defaultdict(float)
+    outcomes: dict[tuple[Hashable, float, bool], float] = defaultdict(float)
     for o in range(table.offsets[pair], table.offsets[pair + 1]):
         key = (table.states[table.next_state[o]], float(table.reward[o]), bool(table.terminated[o]))
-        found[key] += float(table.probability[o])
-    return dict(found)
+        outcomes[key] += float(table.probability[o])
+    return dict(outcomes)

@@ -1,8 +1,9 @@
-"""Bad input gets one clear sentence that names the culprit, never a stack trace of something else."""
+"""Bad input raises an error with one line that names the bad value."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import gymnasium
 import pytest
@@ -11,7 +12,7 @@ import monmdp
 from monmdp import Grid, Monitor, MonMDPError, Outcome, Rule, Step
 
 
-def complaint(build) -> str:
+def error_message(build) -> str:
     with pytest.raises(MonMDPError) as error:
         build()
     text = str(error.value)
@@ -25,16 +26,16 @@ def rule(*steps: Step, states: tuple = ("here", "there"), **options: object) -> 
 
 
 class Odd(Monitor):
-    """A monitor that does what it is told."""
+    """A monitor with the given outcomes."""
 
     states = ("low", "high")
 
     def __init__(self, *outcomes: Outcome) -> None:
         super().__init__()
-        object.__setattr__(self, "told", outcomes)
+        object.__setattr__(self, "given", outcomes)
 
     def outcomes(self, moment):
-        return self.told
+        return self.given
 
 
 ENVIRONMENTS = {
@@ -108,22 +109,22 @@ MONITORS = {
 
 @pytest.mark.parametrize("case", ENVIRONMENTS)
 def test_environments(case):
-    build, culprits = ENVIRONMENTS[case]
-    text = complaint(lambda: monmdp.make(build(), "Full"))
-    for culprit in culprits:
-        assert culprit in text, text
+    build, expected = ENVIRONMENTS[case]
+    text = error_message(lambda: monmdp.make(build(), "Full"))
+    for part in expected:
+        assert part in text, text
 
 
 @pytest.mark.parametrize("case", MONITORS)
 def test_monitors(case):
-    monitor, culprits = MONITORS[case]
-    text = complaint(lambda: monmdp.make("Hazard", monitor))
-    for culprit in culprits:
-        assert culprit in text, text
+    monitor, expected = MONITORS[case]
+    text = error_message(lambda: monmdp.make("Hazard", monitor))
+    for part in expected:
+        assert part in text, text
 
 
 @pytest.mark.parametrize("start", [{"low": 0.5}, {"middle": 1.0}, {"low": 2.0}])
-def test_a_monitor_that_starts_badly(start):
+def test_bad_start_distribution_of_a_monitor(start):
     class Late(Monitor):
         states = ("low", "high")
 
@@ -134,29 +135,50 @@ def test_a_monitor_that_starts_badly(start):
         def outcomes(self, moment):
             yield Outcome()
 
-    assert "Late" in complaint(lambda: monmdp.make("Loop", Late()))
+    assert "Late" in error_message(lambda: monmdp.make("Loop", Late()))
 
 
 @pytest.mark.parametrize(("what", "labels"), [("state", ()), ("action", ()), ("state", ("a", "a"))])
-def test_a_monitor_with_bad_labels(what, labels):
+def test_bad_labels_of_a_monitor(what, labels):
     named = type("Mute", (Monitor,), {f"{what}s": labels, "outcomes": lambda self, moment: [Outcome()]})
-    text = complaint(lambda: monmdp.make("Loop", named()))
+    text = error_message(lambda: monmdp.make("Loop", named()))
     assert "Mute" in text
     assert what in text
 
 
-def test_declarations_left_out():
-    assert "outcomes" in complaint(lambda: monmdp.make("Loop", Monitor()))
-    assert "states" in complaint(lambda: monmdp.make(monmdp.Environment()))
+def test_missing_declarations():
+    assert "outcomes" in error_message(lambda: monmdp.make("Loop", Monitor()))
+    assert "states" in error_message(lambda: monmdp.make(monmdp.Environment()))
 
 
 @pytest.mark.parametrize("mode", ["svg", "RGB"])
 def test_unknown_render_modes(mode):
-    text = complaint(lambda: monmdp.MonitoredEnv(monmdp.make("Loop"), render_mode=mode))
+    text = error_message(lambda: monmdp.MonitoredEnv(monmdp.make("Loop"), render_mode=mode))
     assert mode in text
 
 
 def test_errors_are_value_errors():
-    """So that callers who know nothing of this package can catch them."""
+    """Callers can catch them without importing this package."""
     with pytest.raises(ValueError, match="no environment called"):
         gymnasium.make("monmdp/MonMDP-v0", environment="Emty")
+
+
+@dataclass(frozen=True)
+class Fixed(Monitor):
+    """Returns a fixed value instead of yielding outcomes."""
+
+    value: object = None
+
+    def outcomes(self, moment):
+        return self.value
+
+
+@pytest.mark.parametrize("value", [None, Outcome(observed=1.0), 3])
+def test_outcomes_that_are_not_iterable(value):
+    with pytest.raises(MonMDPError, match="must yield"):
+        monmdp.make("Loop", Fixed(value=value))
+
+
+def test_steps_that_are_not_iterable():
+    with pytest.raises(MonMDPError, match="must yield"):
+        monmdp.make(Rule(states=("here",), actions=("go",), rule=lambda state, action: None))

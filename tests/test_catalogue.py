@@ -67,7 +67,7 @@ def test_one_way_optimum_crosses_two_mild_clouds():
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (3, 4), (9, 6)])
-def test_empty_of_any_size_is_worth_its_way(rows, columns):
+def test_optimum_of_empty_in_other_sizes(rows, columns):
     problem = monmdp.make(f"Empty(rows={rows}, columns={columns})")
     assert monmdp.solve(problem).optimal_return == pytest.approx(0.99 ** (rows + columns - 2), abs=1e-12)
 

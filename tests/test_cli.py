@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 import monmdp
-from monmdp.cli import main
+from monmdp.cli import COMMANDS, main
 
 
 @pytest.fixture(autouse=True)
 def wide(monkeypatch):
-    """A terminal in which tables are not folded."""
+    """A terminal wide enough for every table."""
     monkeypatch.setenv("COLUMNS", "300")
 
 
@@ -25,8 +26,8 @@ def output(capsys, *words: str) -> str:
     return printed.out
 
 
-def complaint(capsys, *words: str) -> str:
-    """What a failing command says; it must end with exit code 2 and without a stack trace."""
+def error(capsys, *words: str) -> str:
+    """The message of a failing command; it must end with exit code 2 and without a stack trace."""
     try:
         code = main(list(words))
     except SystemExit as stop:
@@ -37,49 +38,57 @@ def complaint(capsys, *words: str) -> str:
     return printed.err
 
 
-def test_list_names_everything(capsys):
+def test_list_shows_every_name_and_the_options(capsys):
     shown = output(capsys, "list")
-    for name in (*monmdp.ENVIRONMENTS, *monmdp.MONITORS):
+    for name in (*monmdp.ENVIRONMENTS, *monmdp.MONITORS, *monmdp.AGENTS):
         assert name in shown
-    for option in ("observability", "never_observable", "step_limit", "random_action", "cost=0.2"):
+    for option in ("observability=1.0", "never_observable=()", "step_limit='auto'", "random_action=0.0", "cost=0.2"):
         assert option in shown
 
 
+def test_list_explains_the_options_of_agents(capsys):
+    shown = output(capsys, "list")
+    assert "beta_bar=0.01: explore while β is above it." in shown
+    assert "observe_bonus=0.05: β_KL of the bound on being shown a reward." in shown
+    (explained,) = [line for line in shown.splitlines() if line.startswith("initial_q=None")]
+    assert "the largest return that the problem's visible rewards allow" in explained
+
+
 def test_list_as_json(capsys):
-    found = json.loads(output(capsys, "list", "--json"))
-    assert found["environments"] == list(monmdp.ENVIRONMENTS)
-    assert found["monitors"] == list(monmdp.MONITORS)
+    result = json.loads(output(capsys, "list", "--json"))
+    assert result["environments"] == list(monmdp.ENVIRONMENTS)
+    assert result["monitors"] == list(monmdp.MONITORS)
 
 
 def test_solve_as_json(capsys):
-    found = json.loads(output(capsys, "solve", "Empty", "Ask", "--json"))
-    assert found["optimal_return"] == pytest.approx(0.99**10)
-    assert found["minimax_return"] == pytest.approx(0.99**10)
-    assert found["solvable"] is True
-    assert found["environment"] == "Empty"
-    assert found["monitor"] == "Ask"
-    assert found["digest"] == monmdp.make("Empty", "Ask").digest
+    result = json.loads(output(capsys, "solve", "Empty", "Ask", "--json"))
+    assert result["optimal_return"] == pytest.approx(0.99**10)
+    assert result["minimax_return"] == pytest.approx(0.99**10)
+    assert result["solvable"] is True
+    assert result["environment"] == "Empty"
+    assert result["monitor"] == "Ask"
+    assert result["digest"] == monmdp.make("Empty", "Ask").digest
 
 
 def test_solve_options(capsys):
     words = ("solve", "Walk", "Full(never_observable='large coin')", "--json", "--discount", "0.9")
-    found = json.loads(output(capsys, *words))
-    assert found["solvable"] is False
-    assert found["optimal_return"] == pytest.approx(0.9**5)
-    assert found["minimax_return"] == pytest.approx(0.9 * 0.1)
-    assert ["(0, 6)", "STAY"] in found["hidden_rewards"]
-    found = json.loads(output(capsys, *words, "--minimum-reward", "0.5"))
+    result = json.loads(output(capsys, *words))
+    assert result["solvable"] is False
+    assert result["optimal_return"] == pytest.approx(0.9**5)
+    assert result["minimax_return"] == pytest.approx(0.9 * 0.1)
+    assert ["(0, 6)", "STAY"] in result["hidden_rewards"]
+    result = json.loads(output(capsys, *words, "--minimum-reward", "0.5"))
     # Believed to pay 0.5 for any action, the coin's cell is entered after five steps and never left.
-    assert found["minimax_return"] == pytest.approx(0.5 * sum(0.9**k for k in range(5, 50)))
-    assert found["minimum_reward"] == 0.5
+    assert result["minimax_return"] == pytest.approx(0.5 * sum(0.9**k for k in range(5, 50)))
+    assert result["minimum_reward"] == 0.5
 
 
 def test_solve_with_diameter(capsys):
-    found = json.loads(output(capsys, "solve", "Loop", "--diameter", "--json"))
-    assert found["diameter"] == pytest.approx(monmdp.diameter(monmdp.make("Loop")))
-    found = json.loads(output(capsys, "solve", "RiverSwim(step_limit=None)", "Switch", "--diameter", "--json"))
-    assert found["diameter"] is None
-    assert found["communicating"] is False
+    result = json.loads(output(capsys, "solve", "Loop", "--diameter", "--json"))
+    assert result["diameter"] == pytest.approx(monmdp.diameter(monmdp.make("Loop")))
+    result = json.loads(output(capsys, "solve", "RiverSwim(step_limit=None)", "Switch", "--diameter", "--json"))
+    assert result["diameter"] is None
+    assert result["communicating"] is False
 
 
 def test_solve_draws_the_policy_for_every_monitor_state(capsys):
@@ -90,25 +99,25 @@ def test_solve_draws_the_policy_for_every_monitor_state(capsys):
     assert "↓" in shown
 
 
-def test_solve_takes_gymnasium_tables_and_options(capsys):
-    found = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
-    assert found["optimal_return"] == pytest.approx(0.99**5)
-    assert "no places" in output(capsys, "solve", "Taxi-v4")
+def test_solve_gymnasium_environments(capsys):
+    result = json.loads(output(capsys, "solve", "FrozenLake-v1(is_slippery=False)", "--json"))
+    assert result["optimal_return"] == pytest.approx(0.99**5)
+    assert "no positions" in output(capsys, "solve", "Taxi-v4")
 
 
 @pytest.mark.parametrize("words", [("EMPTY", "ask"), ("empty", "ASK"), ("eMpTy(rows=6)", "Ask")])
-def test_names_in_any_case(capsys, words):
-    found = json.loads(output(capsys, "solve", *words, "--json"))
-    assert found["digest"] == monmdp.make("Empty", "Ask").digest
+def test_names_are_matched_in_any_case(capsys, words):
+    result = json.loads(output(capsys, "solve", *words, "--json"))
+    assert result["digest"] == monmdp.make("Empty", "Ask").digest
 
 
 def test_optima_of_the_48_problems(capsys):
-    found = json.loads(output(capsys, "optima", "--json"))
-    assert (len(found), {len(row) for row in found.values()}) == (8, {6})
-    assert found["Empty"]["Full"] == pytest.approx(0.99**10)
-    assert found["Loop"]["Full"] == pytest.approx(0.99**4)
-    assert found["Corridor"]["Full"] == pytest.approx(0.99**19)
-    assert found["Loop"]["Button"] == pytest.approx((0.99**4 + 0.99**5 - 0.2) / 2)
+    result = json.loads(output(capsys, "optima", "--json"))
+    assert (len(result), {len(row) for row in result.values()}) == (8, {6})
+    assert result["Empty"]["Full"] == pytest.approx(0.99**10)
+    assert result["Loop"]["Full"] == pytest.approx(0.99**4)
+    assert result["Corridor"]["Full"] == pytest.approx(0.99**19)
+    assert result["Loop"]["Button"] == pytest.approx((0.99**4 + 0.99**5 - 0.2) / 2)
     table = output(capsys, "optima")
     assert f"{0.99**10:.5f}" in table
     assert "RiverSwim" in table
@@ -141,34 +150,48 @@ def test_version(capsys):
         (("sovle", "Empty"), "'sovle'", "'solve'"),
     ],
 )
-def test_bad_values_end_in_one_line(capsys, words, culprit, hint):
-    said = complaint(capsys, *words)
-    assert said.count("\n") == 1
-    assert culprit in said
-    assert hint in said
+def test_bad_values_print_one_line(capsys, words, culprit, hint):
+    message = error(capsys, *words)
+    assert message.count("\n") == 1
+    assert culprit in message
+    assert hint in message
 
 
 @pytest.mark.parametrize(
     ("words", "culprit"),
     [
-        (("solve",), "environment"),
+        (("solve",), "ENVIRONMENT"),
         (("solve", "Empty", "--discount", "high"), "high"),
         (("solve", "Empty", "--jsn"), "--jsn"),
         (("solve", "Empty", "Ask", "Ask"), "Ask"),
     ],
 )
-def test_arguments_that_cannot_be_read_end_in_one_line(capsys, words, culprit):
-    said = complaint(capsys, *words)
-    assert culprit in said
-    assert said.count("\n") == 1
+def test_bad_arguments_print_one_line(capsys, words, culprit):
+    message = error(capsys, *words)
+    assert culprit in message
+    assert message.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("solve", "--help")])
-def test_help(capsys, words):
+@pytest.mark.parametrize("words", [(), ("--help",)])
+def test_overview_fits_80_columns(capsys, words, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = output(capsys, *words).splitlines()
+    assert max(map(len, lines)) <= 80
+    for command in COMMANDS:
+        (summary,) = [line for line in lines if line.split()[:1] == [command]]
+        assert summary.rstrip().endswith(".")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as stop:
-        main(list(words))
+        main([command, "--help"])
+    shown = capsys.readouterr().out
     assert stop.value.code == 0
-    assert "solve" in capsys.readouterr().out
+    assert re.search(rf"Examples?: monmdp {command}\b", shown)
+    assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
+    assert "None" not in shown
 
 
 def run(*words: str) -> subprocess.CompletedProcess:

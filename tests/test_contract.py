@@ -1,4 +1,4 @@
-"""What every environment × monitor pair of the catalogue promises; a new entry is tested by existing."""
+"""Tests of every environment × monitor pair of the catalogue, including new entries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_plays_under_a_standard_wrapper(environment, monitor):
 
 
 @pairs
-def test_the_monitor_leaves_the_environment_alone(environment, monitor):
+def test_the_monitor_does_not_change_the_environment(environment, monitor):
     """Every joint pair holds exactly the outcomes of its environment pair, each shared out among the monitor's."""
     problem = monmdp.make(environment, monitor)
     table = problem.environment
@@ -68,8 +68,8 @@ def test_the_monitor_leaves_the_environment_alone(environment, monitor):
 
 
 @pairs
-def test_everything_that_can_be_earned_can_be_seen(environment, monitor):
-    """No monitor of the catalogue hides a reward for good unless it is told to, so minimax is optimal."""
+def test_every_reward_is_observable_by_default(environment, monitor):
+    """No monitor hides a reward permanently by default, so that the minimax policy is optimal."""
     solution = monmdp.solve(monmdp.make(environment, monitor))
     assert solution.solvable
     assert solution.communicating

@@ -1,4 +1,4 @@
-"""Every code block of the README and the docs runs as written, every command is understood, and every example runs."""
+"""Code blocks of the README and the docs run, their commands are valid, and the examples run."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ FENCES = fences()
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 BLOCKS = [pytest.param(fence.body, id=fence.page) for fence in FENCES if fence.language == "python"]
 LINES = [line for fence in FENCES if fence.language in COMMAND_BLOCKS for line in fence.body.splitlines()]
-WRITTEN = sorted({re.split(r"\s{2,}|\s#", line)[0].strip() for line in LINES})
-#: Commands in prose; … and COMMAND stand for many.
-MENTIONED = sorted(
+COMMAND_LINES = sorted({re.split(r"\s{2,}|\s#", line)[0].strip() for line in LINES})
+#: Commands in inline code; … and COMMAND are placeholders.
+INLINE_COMMANDS = sorted(
     {code for page in PAGES for code in inline_code(page) if re.match(r"monmdp (?!.*(…|COMMAND))", code)}
 )
-#: Files that commands of a page read: blocks that begin with their name.
+#: Input files of commands: TOML blocks that begin with a file name.
 FILES = {
-    found[1]: fence.body
+    match[1]: fence.body
     for fence in FENCES
-    if fence.language == "toml" and (found := re.match(r"# (\S+\.toml)\n", fence.body))
+    if fence.language == "toml" and (match := re.match(r"# (\S+\.toml)\n", fence.body))
 }
-#: These would take long, need a terminal or need results, so they are read and not run.
-ONLY_READ = ("watch", "bench", "results", "claims", "figure", "report", "export")
+#: Commands that are slow, need a terminal or need results; only their arguments are parsed.
+ONLY_PARSED = ("watch", "bench", "results", "claims", "figure", "report", "export")
 
 
-def starting_with(program: str) -> list[str]:
-    """The commands of a program that stand in blocks."""
-    return [line for line in WRITTEN if line.startswith(f"{program} ")]
+def command_lines(program: str) -> list[str]:
+    """The command lines of a program in code blocks."""
+    return [line for line in COMMAND_LINES if line.startswith(f"{program} ")]
 
 
-def read_only(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command with all its arguments is understood."""
+def parse_only(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that a command and its arguments are valid, without running it."""
     command = COMMANDS[words[0]]
     monkeypatch.setattr(command, "run", lambda self, console: None)
     assert main(words) == 0
 
 
 def skip_without_extras(code: str) -> None:
-    """A script that needs an extra says so: monmdp[extra] in a comment."""
+    """Skip code with a comment monmdp[extra] if that extra is not installed."""
     for extra in re.findall(r"monmdp\[(\w+)\]", code):
         for requirement in EXTRAS[extra]:
             try:
@@ -65,45 +65,45 @@ def test_python_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.Monke
     runpy.run_path(str(script), run_name="__main__")
 
 
-@pytest.mark.parametrize("command", starting_with("monmdp"))
+@pytest.mark.parametrize("command", command_lines("monmdp"))
 def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of sweeps only the plan is made."""
+    """Sweeps run with --dry-run."""
     monkeypatch.chdir(tmp_path)
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     words = shlex.split(command)[1:]
-    if words[0] in ONLY_READ:
-        read_only(words, monkeypatch)
+    if words[0] in ONLY_PARSED:
+        parse_only(words, monkeypatch)
     else:
-        plan = ["--dry-run"] if words[0] == "reproduce" and "--dry-run" not in words else []
-        assert main([*words, *plan]) == 0
+        dry_run = ["--dry-run"] if words[0] == "reproduce" and "--dry-run" not in words else []
+        assert main([*words, *dry_run]) == 0
 
 
-@pytest.mark.parametrize("command", MENTIONED)
-def test_command_in_prose_is_understood(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command may be mentioned by its name only."""
+@pytest.mark.parametrize("command", INLINE_COMMANDS)
+def test_inline_command_is_valid(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a command alone is also valid."""
     words = shlex.split(command)[1:]
     if len(words) == 1:
         assert words[0] in COMMANDS
     else:
-        read_only(words, monkeypatch)
+        parse_only(words, monkeypatch)
 
 
-@pytest.mark.parametrize("command", starting_with("make"))
+@pytest.mark.parametrize("command", command_lines("make"))
 def test_make_target_exists(command: str) -> None:
     subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize("command", [line for line in starting_with("python") if not line.startswith("python -")])
+@pytest.mark.parametrize("command", [line for line in command_lines("python") if not line.startswith("python -")])
 def test_script_exists(command: str) -> None:
     assert (ROOT / shlex.split(command)[1]).is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_extras_exist(page: Path) -> None:
-    """What `pip install` is told to install besides the library can be installed."""
-    for named in re.findall(r"(?:monmdp|\.)\[([\w,]+)\]", page.read_text()):
-        assert set(named.split(",")) <= set(EXTRAS)
+    """The extras in `pip install` commands exist."""
+    for extras in re.findall(r"(?:monmdp|\.)\[([\w,]+)\]", page.read_text()):
+        assert set(extras.split(",")) <= set(EXTRAS)
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
@@ -113,8 +113,7 @@ def test_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out
 
 
-def test_examples_stand_in_the_docs() -> None:
-    """What the docs show is the script itself."""
-    shown = (ROOT / "docs" / "agents.md").read_text()
+def test_docs_contain_the_example_agent() -> None:
+    page = (ROOT / "docs" / "agents.md").read_text()
     code = (ROOT / "examples" / "own_agent.py").read_text().split('"""\n\n', 1)[1]
-    assert code in shown
+    assert code in page

@@ -1,4 +1,4 @@
-"""The site builds without a warning, all its links lead somewhere, and its reference leaves nothing out."""
+"""The site builds without warnings, its links work, and its reference is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_api_has_every_public_name(name: str) -> None:
 
 
 class Page(HTMLParser):
-    """The anchors of a built page, and where its links lead."""
+    """The anchors and the link targets of a built page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make docs` builds it."""
+    """The site, built like `make docs` does."""
     pytest.importorskip("sphinx", reason="the extra docs is not installed; make docs installs it")
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "docs", str(folder)]
@@ -58,29 +58,29 @@ def test_links_of_the_site(site: Path) -> None:
         for link in page.targets:
             place, _, anchor = unquote(link).partition("#")
             target = (path.parent / place.split("?")[0]).resolve() if place else path
-            assert target.exists(), f"{path.relative_to(site)}: {link} leads nowhere"
+            assert target.exists(), f"{path.relative_to(site)}: {link} does not exist"
             if anchor and target in pages:
-                assert anchor in pages[target].anchors, f"{path.relative_to(site)}: {link} has no such place"
+                assert anchor in pages[target].anchors, f"{path.relative_to(site)}: {link} has no such anchor"
 
 
 @pytest.mark.slow
 def test_command_line_of_the_site(site: Path) -> None:
-    """Every command is explained, in plain text."""
-    told = (site / "reference" / "cli.html").read_text()
-    assert "\x1b" not in told
+    """The help of every command is included, without colour codes."""
+    page = (site / "reference" / "cli.html").read_text()
+    assert "\x1b" not in page
     for command in COMMANDS:
-        assert f"usage: monmdp {command} " in told
+        assert f"usage: monmdp {command} " in page
 
 
 @pytest.mark.slow
 def test_catalogue_of_the_site(site: Path) -> None:
-    """Every name that users can write is there, under its own anchor."""
+    """Every registered class has an anchor."""
     anchors = {anchor.rpartition(".")[2] for anchor in Page(site / "reference" / "catalogue.html").anchors}
     assert {*monmdp.ENVIRONMENTS, *monmdp.MONITORS, *monmdp.AGENTS} <= anchors
 
 
 @pytest.mark.slow
 def test_site_needs_no_network(site: Path) -> None:
-    """Pages load nothing from elsewhere: no scripts, no styles, no fonts."""
+    """Pages load no scripts, styles or fonts from other sites."""
     for path in site.rglob("*.html"):
         assert not re.search(r'<(script|link|img)[^>]+(src|href)="(https?:)?//', path.read_text()), path

@@ -1,4 +1,4 @@
-"""Everything public says what it is for: the reference is made of docstrings."""
+"""Everything public has a docstring, because the reference is generated from docstrings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 
 import monmdp
 
-#: Rooms whose insides are nobody's interface.
-INSIDE = ("monmdp.cuda", "monmdp.__main__")
+#: Internal modules.
+INTERNAL = ("monmdp.cuda", "monmdp.__main__")
 MODULES = [
-    module.name for module in pkgutil.walk_packages(monmdp.__path__, "monmdp.") if not module.name.startswith(INSIDE)
+    module.name for module in pkgutil.walk_packages(monmdp.__path__, "monmdp.") if not module.name.startswith(INTERNAL)
 ]
 
 
 def public(module: Any) -> Iterator[tuple[str, Any]]:
-    """Functions and classes that a module defines, compiled ones too, and the methods of its classes."""
-    for name, found in vars(module).items():
-        plain = getattr(found, "py_func", found)
+    """Functions (also compiled ones) and classes of a module, and the methods of its classes."""
+    for name, member in vars(module).items():
+        plain = getattr(member, "py_func", member)
         if name.startswith("_") or getattr(plain, "__module__", None) != module.__name__:
             continue
         if inspect.isfunction(plain) or inspect.isclass(plain):
@@ -36,7 +36,7 @@ def public(module: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_module_is_documented(name: str) -> None:
-    """What overrides something may leave the explanation to it."""
+    """An overriding method may inherit its docstring."""
     module = importlib.import_module(name)
     assert module.__doc__
-    assert [what for what, found in public(module) if not inspect.getdoc(found)] == []
+    assert [name for name, member in public(module) if not inspect.getdoc(member)] == []

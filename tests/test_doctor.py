@@ -1,4 +1,4 @@
-"""`monmdp doctor`: tells what is there, what works, and what to do; only a broken core is a failure."""
+"""`monmdp doctor`: what is installed, what works, and how to repair it; only a broken core is a failure."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def break_module(target: Path, name: str) -> Path:
     return target
 
 
-def test_everything_works_here(tmp_path):
-    found = examine(tmp_path)
-    assert found["core_works"] is True
-    assert found["advice"] == []
-    assert set(states(found["core"]).values()) == {"works"}
-    assert found["versions"]["monmdp"] == monmdp.__version__
-    assert found["versions"]["Python"].startswith(platform.python_version())
-    assert found["versions"]["numba"] == version("numba")
-    assert states(found["extras"])["test"] == "works"
-    assert "compiled kernels" in found["cache"][0]["told"]
-    assert "rm -r" in found["cache"][0]["told"]
+def test_everything_works(tmp_path):
+    report = examine(tmp_path)
+    assert report["core_works"] is True
+    assert report["advice"] == []
+    assert set(states(report["core"]).values()) == {"works"}
+    assert report["versions"]["monmdp"] == monmdp.__version__
+    assert report["versions"]["Python"].startswith(platform.python_version())
+    assert report["versions"]["numba"] == version("numba")
+    assert states(report["extras"])["test"] == "works"
+    assert "compiled kernels" in report["cache"][0]["message"]
+    assert "rm -r" in report["cache"][0]["message"]
 
 
-def test_the_page(tmp_path):
+def test_printed_tables(tmp_path):
     done = run_with(tmp_path, "-m", "monmdp", "doctor")
     assert (done.returncode, done.stderr) == (0, "")
     for part in ("versions", "machine", "core", "extras", "cores", "memory", "GPU", "cache", version("pyarrow")):
@@ -52,20 +52,20 @@ def test_the_page(tmp_path):
 
 
 def test_a_cache_folder_that_cannot_be_written(tmp_path):
-    """Below a file nobody can write, not even root; everything still works, a bit slower."""
+    """No user can write below a file, not even root; everything still works, only slower."""
     (tmp_path / "file").touch()
     place = str(tmp_path / "file" / "cache")
-    found = examine(tmp_path, MONMDP_CACHE=place)
-    assert found["core_works"] is True
-    assert states(found["cache"]) == {"cache": "broken"}
-    assert found["advice"] == [f"{place}/monmdp cannot be written: set MONMDP_CACHE to a folder that can"]
+    report = examine(tmp_path, MONMDP_CACHE=place)
+    assert report["core_works"] is True
+    assert states(report["cache"]) == {"cache": "broken"}
+    assert report["advice"] == [f"set MONMDP_CACHE to a folder that can be written, not {place}/monmdp"]
 
 
 def test_an_empty_cache_folder(tmp_path):
-    """After the check of exact answers there are some kernels in it."""
-    found = examine(tmp_path, MONMDP_CACHE=str(tmp_path / "new"))
-    assert "compiled kernels" in found["cache"][0]["told"]
-    assert "0 B of it from other versions" in found["cache"][0]["told"]
+    """The check of exact solutions compiles kernels into it."""
+    report = examine(tmp_path, MONMDP_CACHE=str(tmp_path / "new"))
+    assert "compiled kernels" in report["cache"][0]["message"]
+    assert "0 B of it from other versions" in report["cache"][0]["message"]
 
 
 def test_plugins_found_and_broken(tmp_path):
@@ -82,24 +82,24 @@ def test_plugins_found_and_broken(tmp_path):
 
 
 def test_a_broken_core_is_a_failure(tmp_path):
-    found = examine(break_module(tmp_path, "pyarrow"), code=2)
-    assert states(found["core"])["results"] == "broken"
-    assert states(found["core"])["exact answers"] == "works"
-    assert "libsomething" in next(part["told"] for part in found["core"] if part["name"] == "results")
-    assert found["advice"][0].startswith("results cannot be used; install monmdp again")
+    report = examine(break_module(tmp_path, "pyarrow"), code=2)
+    assert states(report["core"])["results"] == "broken"
+    assert states(report["core"])["exact solutions"] == "works"
+    assert "libsomething" in next(part["message"] for part in report["core"] if part["name"] == "results")
+    assert report["advice"][0].startswith("results: reinstall monmdp")
 
 
 def test_a_broken_compiler_is_a_failure_in_one_line(tmp_path):
     done = run_with(break_module(tmp_path, "numba"), "-m", "monmdp", "doctor")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "The core does not work: compiler cannot be used" in done.stderr
+    assert "The core does not work: exact solutions: reinstall monmdp" in done.stderr
     assert "numba" in done.stdout
 
 
-def test_a_broken_extra_is_told_and_is_no_failure(tmp_path):
+def test_a_broken_extra_is_reported_and_is_no_failure(tmp_path):
     pytest.importorskip("pygame", reason="the extra human is not installed")
     page = run_with(break_module(tmp_path, "pygame"), "-m", "monmdp", "doctor")
     assert page.returncode == 0
-    advice = "human is installed and cannot be used; pip install 'monmdp[human]'"
+    advice = "human: reinstall with pip install 'monmdp[human]'"
     assert page.stdout.splitlines()[-1] == f"To do: {advice}."

@@ -20,22 +20,22 @@ def target(action: str) -> tuple[int, int]:
     return 1 + MOVES[action][0], 1 + MOVES[action][1]
 
 
-def test_actions_stand_in_the_order_of_the_specification():
+def test_order_of_actions():
     assert Grid(["."]).table().actions == ("LEFT", "DOWN", "RIGHT", "UP", "STAY")
 
 
 @pytest.mark.parametrize("action", MOVES)
-def test_empty_ground_moves_for_nothing(action):
+def test_moves_on_empty_cells(action):
     assert steps(around("."), (1, 1), action) == {(target(action), 0.0, False): 1.0}
 
 
 @pytest.mark.parametrize("action", MOVES)
-def test_off_the_grid_the_agent_stays(action):
+def test_moves_off_the_grid_have_no_effect(action):
     assert steps(Grid(["."]), (0, 0), action) == {((0, 0), 0.0, False): 1.0}
 
 
 @pytest.mark.parametrize(("tile", "value"), [("C", 1.0), ("c", 0.1)])
-def test_coins_pay_and_end_on_stay_alone(tile, value):
+def test_coins_are_collected_by_stay_only(tile, value):
     assert steps(around(tile), (1, 1), "STAY") == {((1, 1), value, True): 1.0}
     for action in ("LEFT", "DOWN", "RIGHT", "UP"):
         assert steps(around(tile), (1, 1), action) == {(target(action), 0.0, False): 1.0}
@@ -44,15 +44,15 @@ def test_coins_pay_and_end_on_stay_alone(tile, value):
 
 @pytest.mark.parametrize(("tile", "penalty"), [("T", -10.0), ("t", -0.1)])
 @pytest.mark.parametrize("action", MOVES)
-def test_toxic_cells_charge_every_action_taken_in_them(tile, penalty, action):
+def test_toxic_cells_charge_every_action(tile, penalty, action):
     assert steps(around(tile), (1, 1), action) == {(target(action), penalty, False): 1.0}
     assert steps(around(tile), (1, 0), "RIGHT") == {((1, 1), 0.0, False): 1.0}, "the reward is not the entered cell's"
 
 
 @pytest.mark.parametrize("action", ["LEFT", "DOWN", "RIGHT", "UP"])
-def test_quicksand_holds_nine_times_out_of_ten(action):
-    found = steps(around("~"), (1, 1), action)
-    assert found == {((1, 1), 0.0, False): pytest.approx(0.9), (target(action), 0.0, False): pytest.approx(0.1)}
+def test_quicksand_holds_with_probability_0_9(action):
+    outcomes = steps(around("~"), (1, 1), action)
+    assert outcomes == {((1, 1), 0.0, False): pytest.approx(0.9), (target(action), 0.0, False): pytest.approx(0.1)}
 
 
 def test_quicksand_stay_is_one_outcome():
@@ -61,7 +61,7 @@ def test_quicksand_stay_is_one_outcome():
 
 @pytest.mark.parametrize(("tile", "way"), [("<", "LEFT"), (">", "RIGHT"), ("^", "UP"), ("v", "DOWN")])
 @pytest.mark.parametrize("action", MOVES)
-def test_one_way_cells_let_only_their_arrow_out(tile, way, action):
+def test_one_way_cells_are_left_in_one_direction(tile, way, action):
     after = target(action) if action == way else (1, 1)
     assert steps(around(tile), (1, 1), action) == {(after, 0.0, False): 1.0}
 
@@ -76,7 +76,7 @@ def test_walls_cannot_be_entered():
         assert steps(around("#"), cell, action) == {(cell, 0.0, False): 1.0}
 
 
-def test_pits_cost_a_hundred_and_end_on_entering():
+def test_pits_cost_100_and_end_the_episode():
     for cell, action in (((1, 0), "RIGHT"), ((1, 2), "LEFT"), ((0, 1), "DOWN"), ((2, 1), "UP")):
         assert steps(around("P"), cell, action) == {((1, 1), -100.0, True): 1.0}
 
@@ -87,15 +87,15 @@ def test_a_toxic_cell_beside_a_pit_charges_both():
 
 def test_a_random_action_replaces_the_chosen_one():
     """With chance 0.5 one of five actions at random: 0.5 + 0.1 for the chosen, 0.1 for each other."""
-    found = steps(Grid(["...", "...", "..."], random_action=0.5), (1, 1), "UP")
+    outcomes = steps(Grid(["...", "...", "..."], random_action=0.5), (1, 1), "UP")
     expected = {(target(action), 0.0, False): 0.6 if action == "UP" else 0.1 for action in MOVES}
-    assert found == {key: pytest.approx(chance) for key, chance in expected.items()}
+    assert outcomes == {key: pytest.approx(chance) for key, chance in expected.items()}
 
 
-def test_a_random_action_brings_its_own_reward_and_end():
+def test_a_random_action_has_its_own_reward_and_termination():
     """In the lower left corner of `c`, LEFT and DOWN and STAY all stay; only an executed STAY collects."""
-    found = steps(Grid(["..", "c."], random_action=0.2), (1, 0), "LEFT")
-    assert found == {
+    outcomes = steps(Grid(["..", "c."], random_action=0.2), (1, 0), "LEFT")
+    assert outcomes == {
         ((1, 0), 0.0, False): pytest.approx(0.8 + 0.08),
         ((1, 1), 0.0, False): pytest.approx(0.04),
         ((0, 0), 0.0, False): pytest.approx(0.04),
@@ -134,7 +134,7 @@ def test_start_cells(start, expected):
 
 
 @pytest.mark.parametrize("limit", [1, 7, None])
-def test_step_limit_is_taken_over(limit):
+def test_step_limit(limit):
     assert Grid([".."], step_limit=limit).table().step_limit == limit
 
 
@@ -149,12 +149,12 @@ def test_a_rule_is_an_environment():
     assert (table.start.tolist(), table.step_limit) == ([0.0, 1.0], 3)
 
 
-def test_walls_and_pits_are_no_place_to_start():
+def test_walls_and_pits_cannot_be_start_cells():
     for tile, name in (("#", "wall"), ("P", "pit")):
         with pytest.raises(MonMDPError, match=name):
             Grid([f".{tile}"], start=(0, 1)).table()
 
 
-def test_empty_comes_in_any_size():
+def test_empty_has_any_size():
     table = monmdp.ENVIRONMENTS.build("Empty(rows=3, columns=5)").table()
     assert table.layout.tiles == (".....", ".....", "c...C")

@@ -1,4 +1,4 @@
-"""`explain` says in words what the arrays say in numbers."""
+"""`MonMDP.explain` describes the outcomes of an action."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_deterministic_pair():
         assert words in second
 
 
-def test_an_end_and_a_hidden_reward():
+def test_termination_and_a_hidden_reward():
     text = monmdp.make("Loop", "Button").explain(((2, 2), "off"), "STAY")
     assert "the episode ends; environment reward 1, hidden; monitor reward 0" in text
 
@@ -30,13 +30,13 @@ def test_the_likeliest_outcome_comes_first():
     assert "goes to 2" in lines[1]
 
 
-def test_noise_and_partial_observation_are_told():
+def test_noise_and_partial_observation():
     text = monmdp.make(Grid(["C"], reward_noise=0.5), "FullRandom(rho=0.25)").explain(0, "STAY")
     assert "environment reward 1 ± 0.5" in text
     assert "shown with probability 0.25" in text
 
 
-def test_a_state_nobody_can_be_in_is_told():
+def test_unreachable_states_are_marked():
     assert "never be in this state" in monmdp.make(Grid([".#."])).explain((0, 1), "LEFT")
     assert "never be in this state" not in monmdp.make(Grid(["..."])).explain((0, 1), "LEFT")
 
@@ -62,6 +62,6 @@ def test_indices_may_come_from_numpy(environment, monitor):
 
 
 @pytest.mark.parametrize(("state", "action"), [(99, 0), (-1, 0), (0, 10), ((9, 9), 0), (0, ("JUMP", "ask"))])
-def test_unknown_states_and_actions_are_refused(state, action):
+def test_unknown_states_and_actions_are_rejected(state, action):
     with pytest.raises(MonMDPError):
         monmdp.make("Empty", "Ask").explain(state, action)

@@ -36,7 +36,7 @@ def test_spaces_have_two_parts():
     assert env.action_space == Dict({"env": Discrete(5), "monitor": Discrete(4)})
 
 
-def test_a_hand_played_game_with_ask():
+def test_an_episode_with_ask_by_hand():
     """Coin next to the start: a hidden step, a seen step, the coin hidden, at 0.2 a look."""
     env = MonitoredEnv(monmdp.make(Grid(["tC"]), "Ask"))
     assert env.reset(seed=0) == ({"env": 0, "monitor": 0}, {})
@@ -61,7 +61,7 @@ def test_the_monitor_is_truthful_and_the_reward_finite(monitor):
 
 
 @pytest.mark.parametrize(("environment", "monitor"), [("Hazard", "Experts"), ("RiverSwim", "Random")])
-def test_the_same_seed_plays_the_same_game(environment, monitor):
+def test_equal_seeds_give_equal_episodes(environment, monitor):
     env = gymnasium.make(f"monmdp/{environment}-v0", monitor=monitor)
     first, again, other = play(env, 1), play(env, 1), play(env, 2)
     assert first == again
@@ -69,13 +69,13 @@ def test_the_same_seed_plays_the_same_game(environment, monitor):
     assert play(gymnasium.make(f"monmdp/{environment}-v0", monitor=monitor), 1) == first
 
 
-def test_unseeded_games_differ():
+def test_unseeded_episodes_differ():
     """Eight equally likely starts: 20 equal ones have probability 8^-19."""
     games = [gymnasium.make("monmdp/RiverSwim-v0", monitor="Experts") for _ in range(20)]
     assert len({tuple(env.reset()[0].values()) for env in games}) > 1
 
 
-def test_the_agents_luck_is_not_the_worlds():
+def test_action_sampling_does_not_affect_the_environment():
     """Whether a reward is looked at must not change where the world goes."""
     problem = monmdp.make("RiverSwim", "Ask")
     ways = []
@@ -86,7 +86,7 @@ def test_the_agents_luck_is_not_the_worlds():
     assert ways[0] == ways[1]
 
 
-def test_the_step_limit_truncates_and_the_end_terminates():
+def test_step_limit_truncates_and_termination_terminates():
     env = MonitoredEnv(monmdp.make(Grid([".C"], step_limit=3), "Full"))
     env.reset(seed=0)
     ends = [env.step({"env": LEFT, "monitor": 0})[2:4] for _ in range(3)]
@@ -101,7 +101,7 @@ def test_the_step_limit_truncates_and_the_end_terminates():
     assert env.step({"env": STAY, "monitor": 0})[2:4] == (True, False), "an end on the last step is no truncation"
 
 
-def test_without_a_limit_nothing_truncates():
+def test_no_truncation_without_a_step_limit():
     env = gymnasium.make("monmdp/Empty-v0", step_limit=None)
     env.reset(seed=0)
     assert not any(env.step({"env": LEFT, "monitor": 0})[3] for _ in range(500))
@@ -122,7 +122,7 @@ def test_any_problem_can_be_played():
 
 
 @pytest.mark.parametrize("options", [{"nonsense": 1}, {"monitor": "Button"}, {"discount": 0.5}, {"step_limit": 3}])
-def test_options_beside_a_finished_problem_are_refused(options):
+def test_options_with_a_problem_object_are_rejected(options):
     """They could not change anything, and would be swallowed."""
     with pytest.raises((MonMDPError, TypeError)):
         gymnasium.make("monmdp/MonMDP-v0", environment=monmdp.make(Grid([".C"]), "Ask"), **options)
@@ -135,19 +135,19 @@ def test_unknown_options_fail(options):
 
 
 @pytest.mark.parametrize("action", [3, {"env": 0}, {"env": 5, "monitor": 0}, {"env": -1, "monitor": 0}])
-def test_actions_outside_the_space_are_refused(action):
+def test_actions_outside_the_space_are_rejected(action):
     env = MonitoredEnv(monmdp.make("Empty", "Ask"))
     env.reset(seed=0)
     with pytest.raises(MonMDPError, match="action"):
         env.step(action)
 
 
-def test_reset_comes_first():
+def test_reset_is_required():
     with pytest.raises(gymnasium.error.ResetNeeded):
         MonitoredEnv(monmdp.make("Empty")).step({"env": 0, "monitor": 0})
 
 
-def test_flattening_counts_as_the_problem_does():
+def test_flattened_indices_are_those_of_the_problem():
     problem = monmdp.make("Hazard", "Level")
     flat, plain = FlattenDiscrete(MonitoredEnv(problem)), MonitoredEnv(problem)
     assert flat.observation_space == Discrete(problem.n_states)
@@ -172,6 +172,6 @@ def test_flattened_environments_pass_the_checker():
         check_env(flat, skip_render_check=True)
 
 
-def test_flattening_wants_two_parts():
+def test_flattening_requires_two_parts():
     with pytest.raises(MonMDPError, match="two parts"):
         FlattenDiscrete(gymnasium.make("FrozenLake-v1"))

@@ -50,7 +50,7 @@ def test_outcomes_are_those_of_the_table(text):
 
 
 @pytest.mark.parametrize("text", TABLES)
-def test_the_original_never_leaves_the_arrays(text):
+def test_original_transitions_are_in_the_table(text):
     """Played by itself, the Gymnasium environment starts, moves, pays and ends only as our arrays allow."""
     env, table = original(text), from_gymnasium(original(text)).table()
     env.action_space.seed(0)
@@ -73,7 +73,7 @@ def test_the_original_never_leaves_the_arrays(text):
             assert table.start[state] > 0
 
 
-def test_taxi_starts_anywhere_a_ride_can_start():
+def test_start_states_of_taxi():
     """25 places × 4 passengers × 3 other destinations, even odds."""
     start = from_gymnasium(gymnasium.make("Taxi-v4")).table().start
     assert (start > 0).sum() == 300
@@ -99,7 +99,7 @@ def test_optimum_by_hand(text, expected):
 
 
 def test_holes_end_the_episode():
-    """State 5 of the 4x4 map is a hole: nobody ever acts there."""
+    """State 5 of the 4x4 map is a hole, in which no action is taken."""
     problem = monmdp.make("FrozenLake-v1", "Ask")
     assert not problem.reachable[5]
     assert problem.reachable[[0, 1, 2, 3, 4]].all()
@@ -107,8 +107,8 @@ def test_holes_end_the_episode():
 
 def test_the_cliff_does_not_end_the_episode():
     """Falling costs 100 and leads back to the start."""
-    found = steps(from_gymnasium(gymnasium.make("CliffWalking-v1")), 36, "RIGHT")
-    assert found == {(36, -100.0, False): 1.0}
+    outcomes = steps(from_gymnasium(gymnasium.make("CliffWalking-v1")), 36, "RIGHT")
+    assert outcomes == {(36, -100.0, False): 1.0}
 
 
 def test_a_time_limit_is_the_step_limit():
@@ -118,10 +118,10 @@ def test_a_time_limit_is_the_step_limit():
     assert from_gymnasium(env, step_limit=None).table().step_limit is None
 
 
-def test_options_of_the_library_come_on_top():
+def test_options_of_monmdp_are_applied():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    found = steps(from_gymnasium(env, random_action=0.4), 0, "RIGHT")
-    assert found == pytest.approx({(1, 0.0, False): 0.7, (0, 0.0, False): 0.2, (4, 0.0, False): 0.1})
+    outcomes = steps(from_gymnasium(env, random_action=0.4), 0, "RIGHT")
+    assert outcomes == pytest.approx({(1, 0.0, False): 0.7, (0, 0.0, False): 0.2, (4, 0.0, False): 0.1})
 
 
 def test_the_unwrapped_environment_has_no_limit():
@@ -133,21 +133,21 @@ def test_every_monitor_joins():
         monmdp.make("FrozenLake-v1", name).validate()
 
 
-def test_a_wrapper_that_changes_rewards_is_refused():
+def test_a_wrapper_that_changes_rewards_is_rejected():
     env = gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda reward: 2 * reward)
     with pytest.raises(MonMDPError, match="TransformReward"):
         monmdp.make(env)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Blackjack-v1"])
-def test_what_has_no_table_is_refused(name):
+def test_environments_without_a_table_are_rejected(name):
     for given in (name, gymnasium.make(name)):
         with pytest.raises(MonMDPError, match=name) as error:
             monmdp.make(given)
         assert "\n" not in str(error.value)
 
 
-def test_a_discrete_environment_without_a_table_is_refused():
+def test_a_discrete_environment_without_a_table_is_rejected():
     class Bare(gymnasium.Env):
         observation_space = gymnasium.spaces.Discrete(2)
         action_space = gymnasium.spaces.Discrete(2)
@@ -156,6 +156,6 @@ def test_a_discrete_environment_without_a_table_is_refused():
         monmdp.make(Bare())
 
 
-def test_a_passenger_who_changes_his_mind_is_refused():
+def test_a_fickle_passenger_is_rejected():
     with pytest.raises(MonMDPError, match="fickle"):
         monmdp.make(gymnasium.make("Taxi-v4", fickle_passenger=True))

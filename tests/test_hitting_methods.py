@@ -66,7 +66,7 @@ def steps_until(problem: monmdp.MonMDP, policy: np.ndarray, goal: int, place: tu
             time, state = 0, draw(problem.start, rng.random())
 
 
-def test_goal_relative_diameter_agrees_with_played_games():
+def test_goal_relative_diameter_agrees_with_simulation():
     """The longest mean over every step and state of an episode lies within five standard errors."""
     problem = monmdp.make(Grid([".c."], step_limit=4, random_action=0.2), "Full")
     policy = np.tile([0.1, 0.1, 0.5, 0.0, 0.3], (3, 1))  # mostly RIGHT or STAY
@@ -76,8 +76,8 @@ def test_goal_relative_diameter_agrees_with_played_games():
     games = {place: [steps_until(problem, policy, goal, place, rng) for _ in range(150)] for place in places}
     worst = max(games, key=lambda place: np.mean(games[place]))
     again = np.array([steps_until(problem, policy, goal, worst, rng) for _ in range(1500)])
-    (found,) = monmdp.goal_relative_diameter(problem, policy, [goal])
-    assert abs(again.mean() - found) < 5 * again.std() / np.sqrt(len(again))
+    (expected,) = monmdp.goal_relative_diameter(problem, policy, [goal])
+    assert abs(again.mean() - expected) < 5 * again.std() / np.sqrt(len(again))
 
 
 def test_the_diameter_is_the_best_a_goal_policy_can_do():

@@ -1,4 +1,4 @@
-"""The struct of arrays: indices, digests, and what `validate` finds wrong with it."""
+"""The arrays of a problem: indices, digests and validation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_reward_is_environment_plus_monitor():
     assert problem.reward[outcome] == pytest.approx(row.env_reward + row.monitor_reward) == pytest.approx(0.8)
 
 
-def test_cumulative_probabilities_end_beyond_any_draw():
+def test_cumulative_probabilities_exceed_every_draw():
     """Rounding must never leave a draw without an outcome."""
     dynamics = monmdp.make("Hazard(random_action=0.3)", "Experts(n=3)").dynamics
     for first, last in zip(dynamics.offsets[:-1], dynamics.offsets[1:], strict=True):
@@ -60,7 +60,7 @@ def test_cumulative_probabilities_end_beyond_any_draw():
         assert dynamics.cumulative[last - 1] > 1
 
 
-def test_names_and_labels_are_no_part_of_the_digest():
+def test_the_digest_ignores_names_and_labels():
     one = monmdp.Rule(states=("a", "b"), actions=("x",), rule=lambda s, a: [monmdp.Step("b")], title="One")
     other = monmdp.Rule(states=(1, 2), actions=("y",), rule=lambda s, a: [monmdp.Step(2)], title="Other")
     assert monmdp.make(one).digest == monmdp.make(other).digest
@@ -76,14 +76,14 @@ def test_equal_declarations_written_differently_have_equal_digests():
 def test_the_digest_is_the_same_in_another_process():
     """Hash randomisation must not leak into it."""
     code = "import monmdp; print(monmdp.make('Hazard', 'Button(never_observable=[\"toxic\", (0, 0)])').digest)"
-    found = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout.strip()
         for seed in ("1", "2")
     }
     here = monmdp.make("Hazard", monmdp.MONITORS.build("Button", never_observable=["toxic", (0, 0)])).digest
-    assert found == {here.encode()}
+    assert digests == {here.encode()}
 
 
 def broken(table: str, field: str, change) -> monmdp.MonMDP:
@@ -171,5 +171,5 @@ def test_validate_finds_a_bad_step_limit(limit):
         problem.validate()
 
 
-def test_repr_says_what_it_is():
+def test_repr():
     assert repr(monmdp.make("Loop", "Ask")).startswith("MonMDP(Loop + Ask: 9 states × 10 actions")

@@ -1,4 +1,4 @@
-"""Observability and never observable work on every monitor, and change nothing but what is shown."""
+"""The options observability and never_observable work for every monitor and change only what is shown."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_never_observable_hides_exactly_the_named_pairs(name):
 )
 def test_never_observable_takes_cells_and_regions(given, cells):
     problem = monmdp.make("Hazard", monmdp.MONITORS.build("Full", never_observable=given))
-    in_the_dark = np.flatnonzero(chances(problem) == 0)
-    assert {problem.environment.states[problem.pair_of_outcome[o] // 5] for o in in_the_dark} == cells
+    hidden = np.flatnonzero(chances(problem) == 0)
+    assert {problem.environment.states[problem.pair_of_outcome[o] // 5] for o in hidden} == cells
 
 
 @pytest.mark.parametrize("given", [[(0, "LEFT")], ((0, "left"),), [[0, "LEFT"]]])
@@ -70,7 +70,7 @@ def test_never_observable_takes_pairs_of_environments_with_numbered_states(given
 
 
 @pytest.mark.parametrize(
-    ("given", "culprit"),
+    ("given", "part"),
     [
         ("nowhere", "nowhere"),
         ([(9, 9)], "(9, 9)"),
@@ -78,10 +78,10 @@ def test_never_observable_takes_pairs_of_environments_with_numbered_states(given
         (None, "None"),
     ],
 )
-def test_never_observable_names_what_it_does_not_know(given, culprit):
+def test_unknown_references_are_rejected(given, part):
     with pytest.raises(MonMDPError) as error:
         monmdp.make("Hazard", monmdp.MONITORS.build("Full", never_observable=given))
-    assert culprit in str(error.value)
+    assert part in str(error.value)
 
 
 def test_a_cell_outside_the_grid_is_not_taken_for_a_pair_of_indices():

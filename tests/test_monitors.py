@@ -27,7 +27,7 @@ STARTS = {"Battery": {10: 1.0}, "LimitedTime": {"on": 1.0}}
 
 
 @pytest.mark.parametrize("name", monmdp.MONITORS)
-def test_start_is_uniform_unless_said_otherwise(name):
+def test_start_distribution(name):
     problem = on_row(name)
     states = problem.monitor.states
     expected = STARTS.get(name, {state: 1 / len(states) for state in states})
@@ -49,10 +49,10 @@ def test_random_hides_rewards_other_than_zero(name, shown):
     assert (nothing.observed, nothing.monitor_reward) == (1.0, 0.0)
 
 
-def test_random_judges_each_outcome_by_itself():
+def test_random_treats_each_outcome_separately():
     """RIGHT in the last state of River Swim pays 1 or 0; only the 1 is hidden half of the time."""
-    found = rows(monmdp.make("RiverSwim", "Random"), (5, "idle"), ("RIGHT", "no-op"))
-    assert {row.env_reward: row.observed for row in found} == {1.0: 0.5, 0.0: 1.0}
+    outcomes = rows(monmdp.make("RiverSwim", "Random"), (5, "idle"), ("RIGHT", "no-op"))
+    assert {row.env_reward: row.observed for row in outcomes} == {1.0: 0.5, 0.0: 1.0}
 
 
 @pytest.mark.parametrize(("name", "cost"), [("Ask", 0.2), ("Ask(cost=0.7)", 0.7)])
@@ -78,10 +78,10 @@ BUTTON = {
 
 @pytest.mark.parametrize(("cell", "state", "action"), BUTTON)
 def test_button(cell, state, action):
-    (found,) = rows(on_row("Button"), (cell, state), (action, "no-op"))
+    (row,) = rows(on_row("Button"), (cell, state), (action, "no-op"))
     after, reward, shown = BUTTON[cell, state, action]
-    assert (found.monitor_state, found.observed) == (after, shown)
-    assert found.monitor_reward == pytest.approx(reward)
+    assert (row.monitor_state, row.observed) == (after, shown)
+    assert row.monitor_reward == pytest.approx(reward)
 
 
 def test_button_options():
@@ -94,7 +94,7 @@ def test_button_options():
 
 
 @pytest.mark.parametrize("name", monmdp.ENVIRONMENTS)
-def test_button_is_pressed_in_the_start_cell_alone(name):
+def test_button_is_in_the_start_cell(name):
     """The start cell, state 0 in River Swim; LEFT there flips, every other pair leaves the state alone."""
     problem = monmdp.make(name, "Button")
     environment = problem.environment
@@ -109,13 +109,13 @@ def test_button_is_pressed_in_the_start_cell_alone(name):
     assert flips == {(button, "LEFT")}
 
 
-def test_two_rooms_have_the_button_in_their_middle():
-    (found,) = rows(monmdp.make("TwoRoom2x11", "Button"), ((1, 5), "off"), ("LEFT", "no-op"))
-    assert found.monitor_state == "on"
+def test_button_of_two_room():
+    (row,) = rows(monmdp.make("TwoRoom2x11", "Button"), ((1, 5), "off"), ("LEFT", "no-op"))
+    assert row.monitor_state == "on"
 
 
 @pytest.mark.parametrize("n", [2, 4])
-def test_experts_show_when_named(n):
+def test_experts(n):
     problem = on_row(f"Experts(n={n})")
     experts = tuple(range(1, n + 1))
     assert problem.monitor.states == problem.monitor.actions == experts
@@ -147,13 +147,21 @@ LEVEL = {
 def test_level(level, action):
     problem = on_row("Level")
     assert (problem.monitor.states, problem.monitor.actions) == ((1, 2, 3), (1, 2, 3, "no-op"))
-    (found,) = rows(problem, (START, level), ("RIGHT", action))
-    assert (found.monitor_state, found.monitor_reward, found.observed) == LEVEL[level, action]
+    (row,) = rows(problem, (START, level), ("RIGHT", action))
+    assert (row.monitor_state, row.monitor_reward, row.observed) == LEVEL[level, action]
 
 
-def test_level_of_another_height_and_price():
+def test_level_options():
     problem = on_row("Level(n=5, cost=0.3)")
     (climb,) = rows(problem, (START, 4), ("RIGHT", 4))
     (top,) = rows(problem, (START, 5), ("RIGHT", 5))
     assert (climb.monitor_state, climb.monitor_reward, climb.observed) == (5, -0.3, 0.0)
     assert (top.monitor_state, top.monitor_reward, top.observed) == (5, -0.3, 1.0)
+
+
+def test_button_cell_if_the_start_cell_is_changed():
+    """The button is in the start cell, except for TwoRoom2x11, where it is always in (1, 5)."""
+    moved = monmdp.make("TwoRoom2x11(start=(0, 0))", "Button")
+    assert moved.monitor.landmarks == {moved.environment.states.index((1, 5)): "button"}
+    moved = monmdp.make("Empty(start=(2, 2))", "Button")
+    assert moved.monitor.landmarks == {moved.environment.states.index((2, 2)): "button"}

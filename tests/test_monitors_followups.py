@@ -25,20 +25,20 @@ def test_battery_drains_on_ask(charge):
 
 @pytest.mark.parametrize("action", ["ask", "no-op"])
 def test_an_empty_battery_shows_nothing_and_ends_the_episode(action):
-    (found,) = rows(on_row("Battery"), (START, 0), ("RIGHT", action))
-    assert (found.observed, found.terminated, found.monitor_reward) == (0.0, True, 0.0)
+    (row,) = rows(on_row("Battery"), (START, 0), ("RIGHT", action))
+    assert (row.observed, row.terminated, row.monitor_reward) == (0.0, True, 0.0)
 
 
 def test_the_last_unit_still_shows():
     """A battery of one: asking once shows and goes on; the step after that ends the episode."""
     problem = on_row("Battery(n=1)")
-    (found,) = rows(problem, (COIN, 1), ("LEFT", "ask"))
-    assert (found.observed, found.monitor_state, found.terminated) == (1.0, 0, False)
+    (row,) = rows(problem, (COIN, 1), ("LEFT", "ask"))
+    assert (row.observed, row.monitor_state, row.terminated) == (1.0, 0, False)
     assert problem.monitor.start.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(("name", "p"), [("LimitedTime", 0.2), ("LimitedTime(p=0.75)", 0.75)])
-def test_limited_time_turns_off_for_good(name, p):
+def test_limited_time_turns_off_permanently(name, p):
     problem = on_row(name)
     shining = set(rows(problem, (START, "on"), ("RIGHT", "no-op")))
     assert {row._replace(probability=0) for row in shining} == {
@@ -59,8 +59,8 @@ SWITCH = {
 
 @pytest.mark.parametrize(("state", "action"), SWITCH)
 def test_switch_stays_on(state, action):
-    (found,) = rows(on_row("Switch"), (START, state), ("LEFT", action))
-    assert (found.monitor_state, found.monitor_reward, found.observed) == SWITCH[state, action]
+    (row,) = rows(on_row("Switch"), (START, state), ("LEFT", action))
+    assert (row.monitor_state, row.monitor_reward, row.observed) == SWITCH[state, action]
 
 
 def chances(seed: int, environment: str = "Hazard") -> np.ndarray:
@@ -81,7 +81,7 @@ def test_random_pair_is_fixed_by_its_seed():
     assert not np.array_equal(chances(3), chances(4))
 
 
-def test_random_pair_draws_each_pair_by_itself():
+def test_random_pair_draws_each_pair_separately():
     """80 chances, uniform between 0 and 1: mean 0.5 within five standard errors (0.29 / √80 = 0.032), all different."""
     drawn = chances(0)
     assert len(set(drawn.tolist())) == len(drawn) == 80
@@ -94,11 +94,11 @@ def test_random_pair_draws_each_pair_by_itself():
 def test_full_random_hides_zero_rewards_too(name, shown):
     problem = on_row(name)
     for cell, action in ((START, "RIGHT"), (COIN, "STAY")):
-        (found,) = rows(problem, (cell, "idle"), (action, "no-op"))
-        assert (found.observed, found.monitor_reward) == (shown, 0.0)
+        (row,) = rows(problem, (cell, "idle"), (action, "no-op"))
+        assert (row.observed, row.monitor_reward) == (shown, 0.0)
 
 
-def test_paid_experts_charge_a_mismatch_and_let_no_op_go_free():
+def test_paid_experts():
     problem = on_row("PaidExperts")
     experts = (1, 2, 3, 4)
     assert (problem.monitor.states, problem.monitor.actions) == (experts, (*experts, "no-op"))

@@ -1,4 +1,4 @@
-"""Packages that bring environments, monitors and agents: found, used everywhere, and harmless when they are broken."""
+"""Plug-ins of other packages: discovery, use by name, and isolation of broken ones."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def test_the_example_is_used_by_name(example, tmp_path):
     """Solved by hand: three climbs, and the reward at the fourth step."""
     done = run_with(example, "-W", "error", "-c", USE, str(tmp_path / "results"))
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["ends"] == [False, False, True]
-    assert found["many"] == 3
-    assert found["optimum"] == pytest.approx(0.99**3)
-    assert found["solved"] == 1.0
-    assert found["agent"] == "Curious"
-    assert (found["runs"], found["failures"], found["names"]) == (4, [], ["Ladder"])
+    result = json.loads(done.stdout)
+    assert result["ends"] == [False, False, True]
+    assert result["many"] == 3
+    assert result["optimum"] == pytest.approx(0.99**3)
+    assert result["solved"] == 1.0
+    assert result["agent"] == "Curious"
+    assert (result["runs"], result["failures"], result["names"]) == (4, [], ["Ladder"])
 
 
 def test_the_example_on_the_command_line(example):
@@ -65,9 +65,9 @@ def test_the_example_on_the_command_line(example):
         (row,) = [line for line in listed.stdout.splitlines() if line.startswith(name)]
         assert "(monmdp-ladder 0.1.0)" in row
     assert "rungs=4, slip=0.1" in listed.stdout
-    told = json.loads(run_with(example, "-m", "monmdp", "list", "--json").stdout)
-    assert told["plugins"] == dict.fromkeys(["Ladder", "Toss", "Curious"], "monmdp-ladder 0.1.0")
-    assert told["broken"] == []
+    listed = json.loads(run_with(example, "-m", "monmdp", "list", "--json").stdout)
+    assert listed["plugins"] == dict.fromkeys(["Ladder", "Toss", "Curious"], "monmdp-ladder 0.1.0")
+    assert listed["broken"] == []
     solved = run_with(example, "-m", "monmdp", "solve", "Ladder(rungs=1, slip=0.0)", "Toss", "--json")
     assert json.loads(solved.stdout)["optimal_return"] == pytest.approx(0.99)
     missed = run_with(example, "-m", "monmdp", "solve", "Lader")
@@ -100,8 +100,8 @@ BROKEN = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """Names, sentences and kinds of warnings of a process that uses everything twice, with all the broken packages."""
+def broken_run(tmp_path_factory):
+    """Names, messages and categories of warnings of a process that uses all the broken packages twice."""
     target = tmp_path_factory.mktemp("broken") / "target"
     for package, (code, entries, _) in BROKEN.items():
         write_package(target, package, code, **entries)
@@ -120,16 +120,16 @@ def told(tmp_path_factory):
 
 
 @pytest.mark.parametrize("package", BROKEN)
-def test_a_broken_plugin_is_reported_once(package, told):
-    (sentence,) = [sentence for sentence in told[1] if f"of the package {package} 1.0 cannot be used: " in sentence]
-    assert BROKEN[package][2] in sentence
-    assert sentence.endswith(".")
+def test_a_broken_plugin_is_reported_once(package, broken_run):
+    (message,) = [message for message in broken_run[1] if f"of the package {package} 1.0 cannot be used: " in message]
+    assert BROKEN[package][2] in message
+    assert message.endswith(".")
 
 
-def test_broken_plugins_break_nothing(told):
-    names, sentences, categories = told
+def test_broken_plugins_do_not_affect_others(broken_run):
+    names, messages, categories = broken_run
     assert names == [*monmdp.ENVIRONMENTS, *monmdp.MONITORS, *monmdp.AGENTS]
-    assert len(sentences) == len(BROKEN)
+    assert len(messages) == len(BROKEN)
     assert set(categories) == {"BrokenPluginWarning"}
 
 
@@ -139,7 +139,7 @@ def discovered(target: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[Enviro
     return Registry("environment", Environment)
 
 
-def test_who_asks_for_a_broken_plugin_gets_its_sentence(tmp_path, monkeypatch):
+def test_looking_up_a_broken_plugin_raises_its_error(tmp_path, monkeypatch):
     registry = discovered(write_package(tmp_path / "t", "sad-pond", "1 / 0", environments="Pond"), monkeypatch)
     for _ in range(2):
         with pytest.raises(monmdp.MonMDPError, match=r"'Pond' of the package sad-pond 1\.0 .* ZeroDivisionError"):
@@ -147,7 +147,7 @@ def test_who_asks_for_a_broken_plugin_gets_its_sentence(tmp_path, monkeypatch):
 
 
 def test_two_packages_with_one_name(tmp_path, monkeypatch):
-    """The first by name is taken, and who uses it hears of the other."""
+    """The first by name is used, with a warning about the other."""
     target = write_package(tmp_path / "t", "b-pond", HELLO, environments="Pond")
     registry = discovered(write_package(target, "a-pond", HELLO, environments="Pond"), monkeypatch)
     with pytest.warns(BrokenPluginWarning, match=r"of the package b-pond 1\.0 cannot be used: a-pond has another"):
@@ -158,26 +158,26 @@ def test_two_packages_with_one_name(tmp_path, monkeypatch):
 
 
 def test_a_plugin_may_also_register_itself(tmp_path, monkeypatch):
-    """Who copies one of our classes with its decorator has not made a mistake."""
+    """A class may have the registry's decorator in addition to its entry point."""
     code = HELLO.replace("class Pond", "from registered import registry\n@registry.add\nclass Pond")
     registry = discovered(write_package(tmp_path / "t", "twice-pond", code, environments="Pond"), monkeypatch)
     (tmp_path / "t" / "registered.py").write_text("registry = None\n")
-    import registered  # type: ignore[import-not-found]
+    import registered  # type: ignore[import-not-result]
 
     registered.registry = registry
     assert registry.find("Pond").__name__ == "Pond"
     assert registry.broken() == {}
 
 
-def test_a_garbled_list_of_entry_points_breaks_nothing(tmp_path, monkeypatch):
-    """Whoever's it is: nobody else's plug-ins suffer."""
+def test_a_corrupt_list_of_entry_points_is_ignored(tmp_path, monkeypatch):
+    """Plug-ins of other packages still work."""
     target = write_package(tmp_path / "t", "a-garbled", "", environments="Pond")
     (target / "a_garbled-1.0.dist-info" / "entry_points.txt").write_text("[monmdp.environments]\nPond\n")
     registry = discovered(write_package(target, "b-pond", HELLO, environments="Pond"), monkeypatch)
     assert registry.find("Pond").__module__ == "b_pond"
 
 
-def test_a_package_without_metadata_is_told_of_all_the_same(tmp_path, monkeypatch):
+def test_a_broken_package_without_metadata_is_reported(tmp_path, monkeypatch):
     target = write_package(tmp_path / "t", "sad-pond", "1 / 0", environments="Pond")
     (target / "sad_pond-1.0.dist-info" / "METADATA").unlink()
     with pytest.raises(monmdp.MonMDPError, match=r"of the package without a name \(no version\) cannot be used"):

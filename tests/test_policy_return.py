@@ -36,7 +36,7 @@ def test_agrees_with_a_backward_recursion(environment, monitor):
 @pytest.mark.parametrize(
     ("environment", "monitor"), [("RiverSwim(step_limit=None)", "Button"), ("CliffWalking-v1", "Ask")]
 )
-def test_without_a_limit_it_solves_the_linear_equations(environment, monitor):
+def test_agrees_with_linear_equations_without_a_step_limit(environment, monitor):
     problem = monmdp.make(environment, monitor)
     policy = random_policy(problem)
     transition, reward = matrices(problem)
@@ -48,7 +48,7 @@ def test_without_a_limit_it_solves_the_linear_equations(environment, monitor):
 @pytest.mark.parametrize(
     ("environment", "monitor"), [("Hazard", "Button"), ("RiverSwim", "Experts"), ("Walk(reward_noise=0.5)", "Level")]
 )
-def test_agrees_with_played_games(environment, monitor):
+def test_agrees_with_simulation(environment, monitor):
     """The mean return of 20,000 games lies within five standard errors."""
     problem = monmdp.make(environment, monitor)
     policy = random_policy(problem, seed=1)
@@ -72,7 +72,7 @@ def test_agrees_with_played_games(environment, monitor):
     assert abs(total.mean() - monmdp.policy_return(problem, policy)) < 5 * error
 
 
-def test_ties_are_shared_by_hand():
+def test_ties_by_hand():
     """`.c` / `C.`: at the start, DOWN and RIGHT share: half of the time the large coin, half the small one."""
     problem = monmdp.make(Grid([".c", "C."]))
     q = np.zeros((4, 5))
@@ -81,12 +81,12 @@ def test_ties_are_shared_by_hand():
     assert monmdp.policy_return(problem, monmdp.greedy_policy(q)) == pytest.approx(0.99 * (0.5 * 1.0 + 0.5 * 0.1))
 
 
-def test_another_reward_may_be_asked_about():
+def test_another_reward():
     """With a reward of one for every step, a game of 50 steps returns a geometric sum."""
     problem = monmdp.make("RiverSwim(step_limit=50)", "Experts")
     policy = random_policy(problem)
-    found = monmdp.policy_return(problem, policy, np.ones(problem.n_outcomes))
-    assert found == pytest.approx((1 - 0.99**50) / (1 - 0.99))
+    value = monmdp.policy_return(problem, policy, np.ones(problem.n_outcomes))
+    assert value == pytest.approx((1 - 0.99**50) / (1 - 0.99))
 
 
 def test_no_policy_beats_the_optimal_one_without_a_limit():
@@ -115,13 +115,13 @@ def broken(change) -> np.ndarray:
     ],
     ids=["a state short", "an action short", "flat", "sums to 0.9", "sums to 1.000005", "nan", "negative"],
 )
-def test_what_is_no_policy_is_refused(change):
+def test_invalid_policies_are_rejected(change):
     with pytest.raises(MonMDPError, match="policy"):
         monmdp.policy_return(monmdp.make("Loop"), broken(change))
 
 
 @pytest.mark.parametrize("reward", [np.ones(44), np.ones((45, 1))], ids=["short", "two-dimensional"])
-def test_a_reward_of_another_shape_is_refused(reward):
+def test_a_reward_of_another_shape_is_rejected(reward):
     """Loop has 45 outcomes; compiled code would read past the end."""
     with pytest.raises(MonMDPError, match="reward"):
         monmdp.policy_return(monmdp.make("Loop"), np.full((9, 5), 0.2), reward)

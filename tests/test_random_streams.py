@@ -48,7 +48,7 @@ def test_draws_stay_below_one():
     assert values.max() < 1
 
 
-def test_a_draw_depends_on_its_place_alone():
+def test_a_draw_depends_only_on_key_and_index():
     key = rng.stream(5, "agent")
     assert [rng.uniform(key, i) for i in (7, 3, 7)] == [rng.uniform(key, i) for i in (7, 3, 7)]
     assert len({rng.uniform(key, i) for i in range(1000)}) == 1000
@@ -64,7 +64,7 @@ def test_roles_never_share_a_number():
 
 
 @pytest.mark.parametrize("seed", [0, -1, 2**63, 2**64 - 1, np.int64(7)])
-def test_any_seed_will_do(seed):
+def test_any_seed_is_accepted(seed):
     assert 0 <= rng.stream(seed, "world") < 2**64
 
 

@@ -1,4 +1,4 @@
-"""Names, options in text, and hints."""
+"""Names, specs and suggestions in errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from monmdp.registry import Registry, parse_spec
 
 
 @pytest.mark.parametrize("registry", [monmdp.ENVIRONMENTS, monmdp.MONITORS], ids=["environments", "monitors"])
-def test_every_name_is_found_in_any_case(registry):
+def test_names_are_not_case_sensitive(registry):
     for name in registry:
         assert registry.find(name.upper()) is registry.find(name.lower()) is registry.find(name)
         assert registry.find(name).__name__ == name
 
 
 @pytest.mark.parametrize("registry", [monmdp.ENVIRONMENTS, monmdp.MONITORS], ids=["environments", "monitors"])
-def test_every_entry_says_what_it_is(registry):
+def test_every_entry_has_a_docstring(registry):
     for name in registry:
         assert registry.find(name).__doc__.strip().endswith(".")
 
@@ -47,24 +47,24 @@ def test_catalogue_has_the_names_of_the_specification():
         ),
     ],
 )
-def test_text_becomes_a_name_and_options(text, name, options):
+def test_parse_spec(text, name, options):
     assert parse_spec(text) == (name, options)
 
 
 @pytest.mark.parametrize("text", ["", "Ask(", "Ask(cost)", "Ask(0.5)", "Ask(cost=print(1))", "Ask(cost=1+x)", "A b"])
-def test_text_that_is_no_spec_is_refused_and_never_run(text):
+def test_invalid_specs_are_rejected_and_never_executed(text):
     with pytest.raises(MonMDPError) as error:
         parse_spec(text)
     assert repr(text) in str(error.value)
 
 
-def test_an_option_given_twice_is_refused():
-    """Otherwise the first value would be swallowed."""
+def test_a_duplicate_option_is_rejected():
+    """Otherwise the first value would be ignored silently."""
     with pytest.raises(MonMDPError, match="rows"):
         monmdp.make("Empty(rows=3, rows=4)")
 
 
-def test_names_are_the_text_that_builds_an_equal_object():
+def test_the_name_builds_an_equal_object():
     for text in ("Empty(rows=3, columns=4)", "Corridor(step_limit=None)", "Hazard(start=(1, 0), random_action=0.25)"):
         environment = monmdp.ENVIRONMENTS.build(text)
         assert monmdp.ENVIRONMENTS.build(environment.name) == environment
@@ -73,11 +73,11 @@ def test_names_are_the_text_that_builds_an_equal_object():
         assert monmdp.MONITORS.build(monitor.name) == monitor
 
 
-def test_keyword_options_win_over_written_ones():
+def test_keyword_options_override_the_spec():
     assert monmdp.MONITORS.build("Ask(cost=0.5)", cost=0.75).cost == 0.75
 
 
-def test_a_name_cannot_be_taken_twice():
+def test_a_duplicate_name_is_rejected():
     registry: Registry[object] = Registry("thing")
 
     @dataclass(frozen=True)

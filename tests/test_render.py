@@ -1,4 +1,4 @@
-"""Pictures show where the agent is and what was seen, and never a reward that was hidden."""
+"""Pictures show the agent and observed rewards, never hidden ones."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_text_shows_the_agent_on_the_map():
     assert after[2].strip("│").split() == ["·", "@", "C"]
 
 
-def test_text_says_what_happened():
+def test_text_shows_the_last_step():
     problem = monmdp.make(Grid(["t."]), "Ask")
     assert "none yet" in picture(problem, "ansi")
     hidden, seen = picture(problem, "ansi", (STAY, 0)), picture(problem, "ansi", (STAY, 1))
@@ -68,12 +68,12 @@ def test_text_marks_the_monitors_state_and_the_button():
     assert "◉" in off
 
 
-def test_text_says_when_the_episode_is_over():
+def test_text_shows_the_end_of_the_episode():
     assert "episode over" in picture(monmdp.make(Grid(["C"])), "ansi", (STAY, 0))
 
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
-def test_seeing_looks_different_from_not_seeing(mode):
+def test_observed_and_hidden_rewards_look_different(mode):
     """The same step at no cost, seen or hidden."""
     shown, hidden = (monmdp.make("Loop", f"FullRandom(rho={rho})") for rho in (1.0, 0.0))
     hidden = dataclasses.replace(hidden, monitor=dataclasses.replace(hidden.monitor, name=shown.monitor.name))
@@ -84,18 +84,18 @@ def test_seeing_looks_different_from_not_seeing(mode):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ([(LEFT, 0)], [(DOWN, 0)]),  # where the agent is
-        ([(STAY, 0)], [(LEFT, 0)]),  # what it did
-        ([(STAY, 0)], [(STAY, 1)]),  # what the monitor was told
-        ([(STAY, 0)], [(STAY, 0), (STAY, 0)]),  # how late it is
+        ([(LEFT, 0)], [(DOWN, 0)]),  # the position
+        ([(STAY, 0)], [(LEFT, 0)]),  # the action
+        ([(STAY, 0)], [(STAY, 1)]),  # the monitor action
+        ([(STAY, 0)], [(STAY, 0), (STAY, 0)]),  # the number of steps
     ],
 )
-def test_pixels_tell_moments_apart(one, other):
+def test_pixels_differ_between_scenes(one, other):
     problem = monmdp.make("Hazard", "Ask")
     assert not np.array_equal(picture(problem, "rgb_array", *one), picture(problem, "rgb_array", *other))
 
 
-def test_pixels_tell_monitor_states_apart():
+def test_pixels_differ_between_monitor_states():
     problem = monmdp.make(Grid([".."]), "Level")
     seeds = {int(MonitoredEnv(problem).reset(seed=s)[0]["monitor"]): s for s in range(40)}
     pages = [picture(problem, "rgb_array", seed=seeds[level]) for level in range(3)]
@@ -105,7 +105,7 @@ def test_pixels_tell_monitor_states_apart():
 
 @pytest.mark.parametrize("mode", ["ansi", "rgb_array"])
 @pytest.mark.parametrize("monitor", monmdp.MONITORS)
-def test_a_hidden_reward_leaks_into_no_picture(mode, monitor):
+def test_pictures_do_not_reveal_hidden_rewards(mode, monitor):
     """Two problems whose pictures may differ by nothing: only a reward that is never shown is another."""
     built = monmdp.MONITORS.build(monitor, observability=0.0)
     plain = monmdp.make(Grid(["..", ".."]), built)
@@ -116,7 +116,7 @@ def test_a_hidden_reward_leaks_into_no_picture(mode, monitor):
         assert np.array_equal(one, other)
 
 
-def test_a_seen_reward_is_in_the_picture():
+def test_pictures_show_observed_rewards():
     """The counterpart: where the same reward is shown, the pictures do differ."""
     plain = monmdp.make(Grid(["..", ".."]), "Full")
     reward = np.full_like(plain.environment.reward, 123.25)
@@ -125,7 +125,7 @@ def test_a_seen_reward_is_in_the_picture():
     assert not np.array_equal(picture(plain, "rgb_array", (STAY, 0)), picture(other, "rgb_array", (STAY, 0)))
 
 
-def test_frames_are_the_callers_to_keep():
+def test_frames_are_copies():
     env = MonitoredEnv(monmdp.make("Loop"), render_mode="rgb_array")
     env.reset(seed=0)
     first = env.render()
@@ -133,7 +133,7 @@ def test_frames_are_the_callers_to_keep():
     assert env.render().any()
 
 
-def test_rendering_does_not_change_the_game():
+def test_rendering_does_not_change_the_episode():
     games = []
     for mode in (None, "rgb_array"):
         env = MonitoredEnv(monmdp.make("RiverSwim", "Experts"), render_mode=mode)
@@ -142,14 +142,14 @@ def test_rendering_does_not_change_the_game():
     assert games[0] == games[1]
 
 
-def test_without_a_mode_there_is_a_hint():
+def test_rendering_without_a_mode_warns():
     env = MonitoredEnv(monmdp.make("Loop"))
     env.reset(seed=0)
     with pytest.warns(UserWarning, match="render mode"):
         assert env.render() is None
 
 
-def test_before_reset_there_is_nothing_to_see():
+def test_rendering_requires_reset():
     with pytest.raises(gymnasium.error.ResetNeeded):
         MonitoredEnv(monmdp.make("Loop"), render_mode="ansi").render()
 
@@ -161,7 +161,7 @@ def test_frames_can_be_collected():
     assert len(env.render()) == 2
 
 
-def test_a_window_for_humans(monkeypatch):
+def test_human_render_mode(monkeypatch):
     """Gymnasium's own window around our pixels; needs the optional game library, but no display."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     with warnings.catch_warnings():

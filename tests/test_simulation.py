@@ -72,10 +72,10 @@ def play_many(problem: monmdp.MonMDP, steps: int = 800, copies: int = 500) -> di
             after, earned, seen = joint(problem, observation), info["monitor_reward"], info["reward_observed"]
             table.append(np.column_stack((pair, after, earned, terminated, info["env_reward"], seen))[~ended])
         ended = terminated | truncated
-    found: dict[int, Counter] = defaultdict(Counter)
+    counts: dict[int, Counter] = defaultdict(Counter)
     for (pair, *key), count in zip(*np.unique(np.concatenate(table), axis=0, return_counts=True), strict=True):
-        found[int(pair)][tuple(key)] += int(count)
-    return found
+        counts[int(pair)][tuple(key)] += int(count)
+    return counts
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_frequencies_match_probabilities(environment, monitor):
     compare(problem, seen)
 
 
-def test_the_plain_environment_matches_too():
+def test_frequencies_of_the_single_environment():
     """A small problem with every source of chance, so that 20,000 plain steps visit each pair often."""
     problem = monmdp.make(Grid(["~c"], random_action=0.5, step_limit=9), "LimitedTime(p=0.3, observability=0.6)")
     env = MonitoredEnv(problem)
@@ -129,7 +129,7 @@ def test_reward_noise_is_gaussian_with_the_stated_deviation(option):
     assert abs(within - 0.682689) < bound(n, 1), "about 68 in 100 lie within one standard deviation"
 
 
-def test_noise_on_nonzero_rewards_leaves_zeros_alone():
+def test_nonzero_reward_noise_does_not_change_zeros():
     env = MonitoredEnv(monmdp.make(Grid(["C"], nonzero_reward_noise=0.5), "Full"))
     env.reset(seed=0)
     assert env.step({"env": 0, "monitor": 0})[1] == 0.0

@@ -1,4 +1,4 @@
-"""Optimal values worked out by hand, and what a solution says about itself. γ = 0.99 throughout."""
+"""Optimal values computed by hand, and properties of solutions. γ = 0.99 throughout."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def optimum(environment: object, monitor: str) -> float:
 
 
 def geometric(terms: int) -> float:
-    """1 + γ + … with so many terms."""
+    """1 + γ + γ² + …, with the given number of terms."""
     return sum(G**k for k in range(terms))
 
 
 @pytest.mark.parametrize(
     "monitor", ["Full", "Random", "Ask", "Level", "Battery", "LimitedTime", "RandomPair", "FullRandom", "PaidExperts"]
 )
-def test_where_not_looking_is_free_the_optimum_is_that_of_full_observation(monitor):
+def test_optimum_if_the_monitor_can_be_ignored(monitor):
     assert optimum("Empty", monitor) == pytest.approx(G**10, abs=1e-12)
 
 
@@ -33,7 +33,7 @@ def test_loop_with_button():
     assert optimum("Loop", "Button") == pytest.approx((off + on) / 2, abs=1e-12)
 
 
-def test_loop_with_a_button_that_charges_nothing_at_the_end():
+def test_loop_with_a_button_without_end_cost():
     """On: 0.2 for five steps is dearer than 0.2 once and one step later."""
     on = max(G**4 - 0.2 * geometric(5), -0.2 + G**5)
     assert on == -0.2 + G**5
@@ -47,12 +47,12 @@ def test_loop_with_a_cheap_button_is_left_on():
     assert optimum("Loop", "Button(cost=0.001, end_cost=0)") == pytest.approx((G**4 + on) / 2, abs=1e-12)
 
 
-def test_empty_with_experts_earns_the_bonus_on_the_way():
+def test_empty_with_experts():
     """A wrong name pays 0.001 a step, for ten moves and the coin."""
     assert optimum("Empty", "Experts") == pytest.approx(G**10 + 0.001 * geometric(11), abs=1e-12)
 
 
-def test_experts_who_pay_more_than_the_coin_keep_the_agent_playing():
+def test_empty_with_experts_and_a_large_bonus():
     """0.05 a step for ever is worth 5, the coin 1: within 50 steps the bonus is collected 50 times."""
     assert optimum("Empty", "Experts(bonus=0.05)") == pytest.approx(0.05 * geometric(50), abs=1e-12)
 
@@ -64,19 +64,19 @@ def test_empty_with_switch():
     assert optimum("Empty", "Switch") == pytest.approx((G**10 + small) / 2, abs=1e-12)
 
 
-def test_an_empty_battery_ends_what_has_no_end():
+def test_river_swim_with_battery():
     """River Swim's drift pays 0.01 a step for ever, so the battery stays full."""
     assert optimum("RiverSwim", "Battery") == pytest.approx(optimum("RiverSwim", "Full"), abs=1e-12)
 
 
-def test_quicksand_is_waited_out():
+def test_quicksand():
     """`~C`: leaving succeeds one time in ten, so v = γ (0.1 · 1 + 0.9 v)."""
     solution = monmdp.solve(monmdp.make(Grid(["~C"], step_limit=None)))
     assert solution.v[0] == pytest.approx(0.1 * G / (1 - 0.9 * G), abs=1e-12)
     assert solution.optimal_return == pytest.approx(solution.v[0], abs=1e-12)
 
 
-def test_the_return_counts_only_what_the_step_limit_allows():
+def test_the_return_respects_the_step_limit():
     """`~C` in three steps: out at the first move, or at the second with no step left for the coin."""
     assert optimum(Grid(["~C"], step_limit=2), "Full") == pytest.approx(0.1 * G)
     assert optimum(Grid(["~C"], step_limit=3), "Full") == pytest.approx(0.1 * G + 0.09 * G**2)
@@ -105,7 +105,7 @@ def test_river_swim_by_its_transition_matrix():
     assert solution.optimal_return == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_lottery_is_worth_its_mean():
+def test_random_rewards_count_as_their_mean():
     def play(state, action):
         yield Step("over", 10.0, 0.25, terminated=True)
         yield Step("over", -2.0, 0.75, terminated=True)
@@ -137,6 +137,12 @@ def test_quantities_agree_with_each_other():
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.999])
-def test_the_discount_counts(discount):
+def test_discount(discount):
     problem = monmdp.make("Loop", discount=discount)
     assert monmdp.solve(problem).optimal_return == pytest.approx(discount**4, abs=1e-12)
+
+
+def test_a_huge_step_limit_equals_no_limit():
+    """The remaining discounted probability is negligible after some thousand steps, so that summation stops."""
+    limited, free = (monmdp.make(f"RiverSwim(step_limit={limit})", "Full") for limit in (100_000_000, None))
+    assert monmdp.solve(limited).optimal_return == pytest.approx(monmdp.solve(free).optimal_return, abs=1e-12)

@@ -1,4 +1,4 @@
-"""What can be reached within an episode, and whether everything can be reached again."""
+"""Reachable states and communicating problems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from monmdp import Grid, MonMDPError, Rule, Step
 
 
 def reachable(problem: monmdp.MonMDP) -> set:
-    """Environment states in which the agent can act, in whatever monitor state."""
+    """Environment states in which the agent can act, in any monitor state."""
     states = np.flatnonzero(problem.reachable) // len(problem.monitor.states)
     return {problem.environment.states[s] for s in states}
 
@@ -27,11 +27,11 @@ def chart(arrows: dict, start, step_limit=None, ends=()) -> Rule:
     )
 
 
-def test_walls_are_never_reached():
+def test_walls_are_unreachable():
     assert reachable(monmdp.make(Grid([".#.", "..."]), "Ask")) == {(0, 0), (0, 2), (1, 0), (1, 1), (1, 2)}
 
 
-def test_what_lies_behind_walls_is_never_reached():
+def test_cells_behind_walls_are_unreachable():
     problem = monmdp.make(Grid([".#C", "c#."]), "Button")
     assert reachable(problem) == {(0, 0), (1, 0)}
     assert monmdp.solve(problem).optimal_return == pytest.approx((0.1 * 0.99 + 0.1 * 0.99**2 - 0.2) / 2)
@@ -39,7 +39,7 @@ def test_what_lies_behind_walls_is_never_reached():
 
 @pytest.mark.parametrize("name", ["Cliff", "DangerMaze"])
 @pytest.mark.parametrize("monitor", monmdp.MONITORS)
-def test_pits_end_the_episode_before_anyone_acts_in_them(name, monitor):
+def test_pits_are_unreachable(name, monitor):
     problem = monmdp.make(name, monitor)
     tiles = problem.environment.layout.tiles
     dead = {cell for cell in problem.environment.states if tiles[cell[0]][cell[1]] in "P#"}
@@ -47,7 +47,7 @@ def test_pits_end_the_episode_before_anyone_acts_in_them(name, monitor):
     assert reachable(problem) == set(problem.environment.states) - dead
 
 
-def test_a_step_limit_puts_the_coin_out_of_reach():
+def test_a_step_limit_makes_the_coin_unreachable():
     """Five steps are taken in cells 0 to 4; the cell entered by the fifth is left by the restart."""
     problem = monmdp.make("Corridor(step_limit=5)", "Ask")
     assert reachable(problem) == {(0, column) for column in range(5)}
@@ -104,7 +104,7 @@ def test_monitors_can_be_traps(monitor, expected):
     assert monmdp.solve(monmdp.make("RiverSwim(step_limit=None)", monitor)).communicating is expected
 
 
-def test_a_goal_nobody_can_reach_is_refused():
+def test_an_unreachable_goal_is_rejected():
     problem = monmdp.make(Grid([".#"]))
     policy = np.full((2, 5), 0.2)
     with pytest.raises(MonMDPError, match="never be visited"):

@@ -1,4 +1,4 @@
-"""Nothing changes unnoticed: every environment id plays, and every agent learns, as it did when it was released."""
+"""Trajectories of every environment id and every agent are those of their release."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ WRITE = "run `python tests/trajectories.py`"
 
 
 @pytest.mark.parametrize("key", WANTED["environments"])
-def test_an_environment_plays_as_it_did(key):
+def test_environment_trajectories_are_unchanged(key):
     entries = trajectories.frozen()["environments"].get(key, {})
     missing = [name for name in WANTED["environments"][key] if name not in entries]
     assert not missing, f"{key} has no frozen trajectory with {', '.join(missing)}; if they are new, {WRITE}."
     changed = [name for name in entries if trajectories.compute("environments", key, name) != entries[name]]
     assert not changed, (
-        f"{key} with {', '.join(changed)} is another game than the one that was released. Undo the change; or, if it "
-        f"is meant, give the environment a higher number in VERSIONS of monmdp/gym/registration.py (a monitor: a new "
-        f"name, or a new option that is off by default), delete the old entries, and {WRITE}."
+        f"{key} with {', '.join(changed)} behaves differently from its release. Undo the change; or, if it "
+        f"is intended, give the environment a higher number in VERSIONS of monmdp/gym/registration.py (a "
+        f"monitor: a new name, or a new option that is off by default), delete the old entries, and {WRITE}."
     )
 
 
 @pytest.mark.parametrize("agent", WANTED["agents"][f"trajectories {trajectories.TRAJECTORIES}"])
-def test_an_agent_learns_as_it_did(agent):
+def test_agent_trajectories_are_unchanged(agent):
     entries = trajectories.frozen()["agents"].get(f"trajectories {trajectories.TRAJECTORIES}", {})
     assert agent in entries, f"{agent} has no frozen trajectory; if it is new, {WRITE}."
     assert trajectories.learn(agent) == entries[agent], (
-        f"{agent} learns otherwise than the one that was released. Undo the change; or, if it is meant, raise "
+        f"{agent} learns differently from its release. Undo the change; or, if it is intended, raise "
         f"TRAJECTORIES in monmdp/experiments/cells.py, so that old and new results never mix, and {WRITE}."
     )
 
 
-def test_nothing_is_kept_of_ids_that_are_gone():
+def test_no_entries_of_removed_ids():
     gone = set(trajectories.frozen()["environments"]) - set(WANTED["environments"])
     assert not gone, f"Delete the entries of {', '.join(sorted(gone))} in tests/trajectories.json; no such id is left."
 
@@ -61,8 +61,8 @@ def test_entries_are_never_overwritten(tmp_path):
     assert written["environments"]["monmdp/Loop-v0"]["Ask"] == "something else"
 
 
-def test_a_changed_reward_and_a_changed_chance_show(monkeypatch):
-    """The hashes see what they are meant to guard."""
+def test_changed_rewards_and_probabilities_change_the_hash(monkeypatch):
+    """The hashes depend on rewards and transitions."""
     before = trajectories.play("RiverSwim", "Ask")
     monkeypatch.setattr("monmdp.environments.river_swim.LAST", 6)
     assert trajectories.play("RiverSwim", "Ask").split()[0] != before.split()[0]

@@ -1,4 +1,4 @@
-"""Tutorials cannot rot: every notebook runs and prints what it says, and pages show what their scripts print."""
+"""Notebooks run and print their stored output, and pages show the output of their scripts."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ BLOCKS = [
     for page in PAGES
     for body in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 ]
-#: A path from the root of a file system.
+#: An absolute path of a file system.
 ABSOLUTE = re.compile(r"""(?<![\w.<:/])(/(home|root|tmp|work|var|usr|opt|mnt|Users)/|[A-Z]:\\)""")
-#: Links and pictures in Markdown.
+#: Links and images in Markdown.
 LINK = re.compile(r"\]\(([^)\s#]+)")
 
-named = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def printed(notebook: Any) -> list[str]:
-    """What each code cell prints."""
+    """The output of each code cell."""
     return [
         "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
         for cell in notebook.cells
@@ -37,13 +37,13 @@ def printed(notebook: Any) -> list[str]:
     ]
 
 
-@named
-def test_notebook_runs_and_prints_what_is_stored(path: Path, tmp_path: Path) -> None:
-    """If numbers changed on purpose: python docs/tutorials/run.py."""
+@each_notebook
+def test_notebook_prints_its_stored_output(path: Path, tmp_path: Path) -> None:
+    """Update intended changes with python docs/tutorials/run.py."""
     assert printed(RUN["executed"](path, tmp_path)) == printed(nbformat.read(path, as_version=4))
 
 
-@named
+@each_notebook
 def test_stored_outputs_are_clean(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -58,8 +58,8 @@ def test_stored_outputs_are_clean(path: Path) -> None:
     assert path.stat().st_size < 500_000
 
 
-@named
-def test_notebook_begins_with_its_title(path: Path) -> None:
+@each_notebook
+def test_notebook_begins_with_its_only_title(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     assert re.match(r"# \S", cells[0].source)
     assert (
@@ -68,7 +68,7 @@ def test_notebook_begins_with_its_title(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *PAGES], ids=lambda path: path.stem)
-def test_links_lead_somewhere(path: Path) -> None:
+def test_link_targets_exist(path: Path) -> None:
     text = path.read_text()
     if path.suffix == ".ipynb":
         cells = nbformat.read(path, as_version=4).cells
@@ -77,8 +77,8 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert link.startswith("http") or (FOLDER / link).exists(), link
 
 
-def test_page_shows_what_the_script_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    """If numbers changed on purpose: python docs/tutorials/run.py."""
+def test_page_shows_output_of_script(capsys: pytest.CaptureFixture[str]) -> None:
+    """Update intended changes with python docs/tutorials/run.py."""
     runpy.run_path(str(RUN["SCRIPT"]), run_name="__main__")
     assert RUN["sections"](capsys.readouterr().out) == RUN["PRINTED"].findall(RUN["PAGE"].read_text())
 

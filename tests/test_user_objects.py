@@ -65,7 +65,7 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory) -> dict:
+def result(tmp_path_factory) -> dict:
     folder = tmp_path_factory.mktemp("elsewhere")
     script = folder / "mine.py"
     script.write_text(SCRIPT)
@@ -76,38 +76,38 @@ def told(tmp_path_factory) -> dict:
     return json.loads(run.stdout)
 
 
-def test_it_solves(told):
+def test_it_solves(result):
     """Right, down, right, coin: γ³ without light. Lit at the start (even odds): 0.2 the first step, and each later
     one with half the chance of the one before: 0.2 · (1 + γ/2 + γ²/4 + γ³/8)."""
     lit = 0.99**3 - 0.2 * sum((0.99 / 2) ** k for k in range(4))
-    assert told["return"] == pytest.approx((0.99**3 + lit) / 2, abs=1e-12)
-    assert told["solvable"]
-    assert told["hidden"] == []
-    assert told["states"] == 6 * 2
+    assert result["return"] == pytest.approx((0.99**3 + lit) / 2, abs=1e-12)
+    assert result["solvable"]
+    assert result["hidden"] == []
+    assert result["states"] == 6 * 2
 
 
-def test_modifiers_work_on_it(told):
+def test_modifiers_work_on_it(result):
     """With the coin in the dark it is worth nothing but an end: lit at the start (even odds), the light is paid for
     over the four steps that lead there, each with half the chance of the one before."""
     expected = -0.1 * 0.5 * sum((0.99 / 2) ** k for k in range(4))
-    assert told["dimmed"] == pytest.approx(expected, abs=1e-12)
+    assert result["dimmed"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_it_plays(told):
-    assert told["same"]
-    assert told["terminated"]
-    assert told["coin"] == 1.0
-    assert "@" in told["picture"]
+def test_it_plays(result):
+    assert result["same"]
+    assert result["terminated"]
+    assert result["coin"] == 1.0
+    assert "@" in result["picture"]
 
 
-def test_it_is_explained(told):
-    assert "(0, 0), dark" in told["explained"]
-    assert "monitor reward -0.2" in told["explained"]
+def test_it_is_explained(result):
+    assert "(0, 0), dark" in result["explained"]
+    assert "monitor reward -0.2" in result["explained"]
 
 
-def test_it_has_a_diameter(told):
-    assert 4 <= told["diameter"] < 100
+def test_it_has_a_diameter(result):
+    assert 4 <= result["diameter"] < 100
 
 
-def test_its_options_are_read_from_text(told):
-    assert "price=3" in told["option"]
+def test_its_options_are_read_from_text(result):
+    assert "price=3" in result["option"]

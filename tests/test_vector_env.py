@@ -62,9 +62,9 @@ def test_equals_single_environments(environment, monitor, mode):
     ends = np.zeros(2, int)
     for step in range(300):
         actions = fast.action_space.sample()
-        found, expected = fast.step(actions), slow.step(actions)
-        assert_same(found, expected, f"step {step}")
-        ends += found[2].sum(), found[3].sum()
+        actual, expected = fast.step(actions), slow.step(actions)
+        assert_same(actual, expected, f"step {step}")
+        ends += actual[2].sum(), actual[3].sum()
     assert ends[1] > 0, "no truncation was compared"
 
 
@@ -76,9 +76,9 @@ def test_equals_single_environments_reset_by_hand(environment, monitor):
     resets = 0
     for step in range(200):
         actions = fast.action_space.sample()
-        found, expected = fast.step(actions), slow.step(actions)
-        assert_same(found, expected, f"step {step}")
-        done = found[2] | found[3]
+        actual, expected = fast.step(actions), slow.step(actions)
+        assert_same(actual, expected, f"step {step}")
+        done = actual[2] | actual[3]
         if done.any():
             resets += 1
             seed = step if step % 3 == 0 else None
@@ -87,7 +87,7 @@ def test_equals_single_environments_reset_by_hand(environment, monitor):
     assert resets > 0
 
 
-def test_ended_copies_must_be_reset_where_nobody_else_does():
+def test_ended_copies_must_be_reset_if_autoreset_is_disabled():
     env = MonitoredVectorEnv(monmdp.make(Grid(["C"]), "Full"), 2, AutoresetMode.DISABLED)
     env.reset(seed=0)
     env.step({"env": np.array([4, 0]), "monitor": np.zeros(2, int)})
@@ -113,7 +113,7 @@ def test_reset_with_a_seed_is_reproducible():
         assert_same(one, three, f"step {step}")
 
 
-def test_a_seed_counts_up_over_copies():
+def test_copies_have_consecutive_seeds():
     env = MonitoredVectorEnv(monmdp.make("RiverSwim", "Experts"), 4)
     by_number, by_list = game(env, 20), game(env, [20, 21, 22, 23])
     for one, other in zip(by_number[1:], by_list[1:], strict=True):
@@ -130,13 +130,13 @@ def test_copies_are_independent():
     assert abs(np.mean(tosses[:, 0] == tosses[:, 1]) - 0.5) < 0.08
 
 
-def test_unseeded_games_differ():
+def test_unseeded_episodes_differ():
     problem = monmdp.make("RiverSwim", "Experts")
     starts = [MonitoredVectorEnv(problem, 20).reset()[0] for _ in range(2)]
     assert any(not np.array_equal(starts[0][key], starts[1][key]) for key in ("env", "monitor"))
 
 
-def test_returned_arrays_are_the_callers_to_keep():
+def test_returned_arrays_are_copies():
     env = MonitoredVectorEnv(monmdp.make("RiverSwim", "Experts"), 6)
     first, _ = env.reset(seed=0)
     copy = {key: value.copy() for key, value in first.items()}
@@ -145,7 +145,7 @@ def test_returned_arrays_are_the_callers_to_keep():
     assert_same(first, copy, "the first observation")
 
 
-def test_make_vec_makes_the_compiled_one():
+def test_make_vec():
     env = gymnasium.make_vec("monmdp/Empty-v0", num_envs=3, monitor="Ask", rows=3, autoreset_mode="SAME_STEP")
     assert isinstance(env.unwrapped, MonitoredVectorEnv)
     assert env.num_envs == 3
@@ -155,7 +155,7 @@ def test_make_vec_makes_the_compiled_one():
     assert env.reset(seed=0)[0] in env.observation_space
 
 
-def test_make_vec_takes_gymnasiums_word_for_the_step_limit():
+def test_make_vec_with_max_episode_steps():
     env = gymnasium.make_vec("monmdp/Empty-v0", num_envs=2, max_episode_steps=2)
     env.reset(seed=0)
     left = {"env": np.zeros(2, int), "monitor": np.zeros(2, int)}
@@ -200,13 +200,13 @@ def test_the_number_of_copies_is_checked(copies):
 
 
 @pytest.mark.parametrize("mask", [[True, False], np.array([True]), np.array([1, 0]), np.zeros(2, bool)])
-def test_a_bad_reset_mask_is_refused(mask):
+def test_a_bad_reset_mask_is_rejected(mask):
     env = MonitoredVectorEnv(monmdp.make("Empty"), 2)
     with pytest.raises(MonMDPError, match="reset mask"):
         env.reset(seed=0, options={"reset_mask": mask})
 
 
-def test_other_bad_calls_are_refused():
+def test_other_bad_calls_are_rejected():
     env = MonitoredVectorEnv(monmdp.make("Empty"), 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step({"env": np.zeros(2, int), "monitor": np.zeros(2, int)})

@@ -1,4 +1,4 @@
-"""The page of the catalogue: every registered environment, monitor and agent, asked while the site is built."""
+"""Fill the catalogue page with every registered environment, monitor and agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 import monmdp
 
 PAGE = "reference/catalogue"
-#: Heading → the registry it lists, and the class whose options go without saying.
+#: Heading → registry, and the base class whose options are omitted.
 SECTIONS = {
     "Environments": (monmdp.ENVIRONMENTS, monmdp.Environment),
     "Monitors": (monmdp.MONITORS, monmdp.Monitor),
@@ -18,7 +18,7 @@ SECTIONS = {
 
 
 def list_classes(app: Sphinx, docname: str, source: list[str]) -> None:
-    """One section a registry, one entry a class with its own options."""
+    """Add one section per registry, and one entry per class with its own options."""
     if docname != PAGE:
         return
     for title, (registry, base) in SECTIONS.items():
@@ -27,7 +27,7 @@ def list_classes(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def _call(kind: type, base: type) -> str:
-    """A class with its options and their defaults, as one would write them."""
+    """A class with its options and their defaults, as Python code."""
     common = {field.name for field in dataclasses.fields(base)}
     own = [field for field in dataclasses.fields(kind) if field.init and field.name not in common]
     options = ", ".join(f"{field.name}={field.default!r}" for field in own)

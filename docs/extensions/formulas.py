@@ -1,4 +1,4 @@
-"""Formulas as pictures in the colour of the text, drawn by Matplotlib: no script, no font, nothing to load."""
+"""Render formulas as inline SVG with Matplotlib, so that pages need no scripts and no fonts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from matplotlib.textpath import TextPath
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-#: Units of a drawing for one em of the surrounding text, and how much larger than it formulas are.
+#: SVG units per em of the surrounding text, and the scale of formulas relative to it.
 EM, SCALE = 100.0, 1.08
 FONT = FontProperties(family="STIXGeneral", size=EM, math_fontfamily="stix")
 LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
 
 def drawn(formula: str) -> str:
-    """A formula in LaTeX's words as SVG that stands on the line of its text."""
+    """A LaTeX formula as SVG, aligned with the baseline of the text."""
     tex = f"${' '.join(formula.split())}$"
     width, height, depth, _, _ = MathTextParser("path").parse(tex, dpi=72, prop=FONT)
     steps = []
@@ -37,13 +37,13 @@ def drawn(formula: str) -> str:
 
 
 def inline(translator: HTML5Translator, node: nodes.Element) -> None:
-    """A formula within a line."""
+    """An inline formula."""
     translator.body.append(drawn(node.astext()))
     raise nodes.SkipNode
 
 
 def block(translator: HTML5Translator, node: nodes.Element) -> None:
-    """A formula of its own, with larger fractions; it scrolls where it is wider than the page."""
+    """A display formula, with large fractions; it scrolls if it is wider than the page."""
     shown = drawn(node.astext().replace(r"\frac", r"\dfrac"))
     translator.body.append(f'<div class="formula-block">{shown}</div>')
     raise nodes.SkipNode

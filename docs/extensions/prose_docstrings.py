@@ -1,4 +1,4 @@
-"""Docstrings are prose with `code` in backticks; here they become the markup that autodoc expects."""
+"""Convert docstrings, which are plain text with `code` in backticks, to the markup that autodoc expects."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 from sphinx.application import Sphinx
 
 _CODE = re.compile(r"(`[^`\n]+`)")
-#: A line such as `seeds: how many, or which.` tells of an argument and begins a paragraph.
+#: A line such as `seeds: number of seeds.` describes an argument and begins a paragraph.
 _ARGUMENT = re.compile(r"^([a-z_]\w*(?:, [a-z_]\w*)*): \S")
-#: What may be a name: a word before a colon or a shape, or one with an underscore.
+#: A possible name: a word before a colon or a shape, or one with an underscore.
 _NAME = re.compile(r"(?<![`\w.])[a-z]\w*(?=: | \[)|(?<![`\w.])[a-z]+_\w+(?![`\w])")
 
 
 def to_markup(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Code stays code, names of arguments and fields become code, everything else is text."""
+    """Format code, and names of arguments and fields, as code; escape everything else."""
     names = _own_names(obj)
-    told: list[str] = []
+    markup: list[str] = []
     for line in lines:
         text = line.rstrip()
-        if _ARGUMENT.match(text) and told and told[-1]:
-            told.append("")
+        if _ARGUMENT.match(text) and markup and markup[-1]:
+            markup.append("")
         parts = _CODE.split(_as_code(text.strip(), names))
         marked = "".join(f"`{part}`" if _CODE.fullmatch(part) else _escaped(part) for part in parts)
-        told.append(f"| {marked}" if text.startswith("  ") else marked)  # indented lines are formulas, one a line
-    lines[:] = told
+        markup.append(f"| {marked}" if text.startswith("  ") else marked)  # indented lines are formulas, one per line
+    lines[:] = markup
 
 
 def _escaped(text: str) -> str:
-    """Signs that mean nothing in prose mean nothing in markup."""
+    """Escape characters that have a meaning in reStructuredText."""
     return re.sub(r"([*_|\\])", r"\\\1", text)
 
 
@@ -49,10 +49,10 @@ def _own_names(obj: Any) -> set[str]:
 
 
 def _as_code(text: str, names: set[str]) -> str:
-    """Names are marked where they are explained or have a shape, and where they cannot be taken for a word."""
+    """Mark names that are explained, that have a shape, or that cannot be mistaken for a word."""
 
-    def mark(found: re.Match[str]) -> str:
-        return f"`{found[0]}`" if found[0] in names else found[0]
+    def mark(match: re.Match[str]) -> str:
+        return f"`{match[0]}`" if match[0] in names else match[0]
 
     argument = _ARGUMENT.match(text)
     explained = argument.end(1) if argument else 0
@@ -63,7 +63,7 @@ def _as_code(text: str, names: set[str]) -> str:
 def name_aliases(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Signatures that Sphinx can read, with our names of arrays also where they are one of several types."""
+    """Make signatures readable for Sphinx, with our names of array types inside unions."""
 
     def readable(text: str) -> str:
         return re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text).replace("<factory>", "...")
@@ -72,7 +72,7 @@ def name_aliases(
 
 
 def skip_fields(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Fields of named tuples stand in the signature already."""
+    """Skip fields of named tuples, which are in the signature already."""
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 

@@ -1,7 +1,7 @@
-"""Run the tutorials and keep what comes out: `python docs/tutorials/run.py`.
+"""Run the tutorials and store their output: `python docs/tutorials/run.py`.
 
-Executes every notebook beside this file, and puts what examples/human_feedback.py prints into human-feedback.md and
-what it draws into docs/images/tutorials. Needs the extra `test`.
+Executes every notebook in this folder, writes the output of examples/human_feedback.py into human-feedback.md, and its
+figures into docs/images/tutorials. Needs the extra `test`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
 PAGE = HERE / "human-feedback.md"
 SCRIPT = HERE.parent.parent / "examples" / "human_feedback.py"
 PICTURES = HERE.parent / "images" / "tutorials"
-#: What a command printed, in a page.
+#: A block with the output of a command.
 PRINTED = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 
 
 def executed(path: Path, folder: Path) -> Any:
-    """The notebook with fresh outputs, run in a folder; ends with an error where a cell does."""
+    """The notebook with new outputs, executed in a folder; raises the error of a failing cell."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook,
@@ -42,18 +42,19 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 def sections(printed: str) -> list[str]:
-    """What the script printed, in parts separated by an empty line."""
+    """The output of the script, split at empty lines."""
     return [part.strip("\n") + "\n" for part in printed.strip("\n").split("\n\n")]
 
 
 def main() -> None:
+    """Update all notebooks and the page."""
     for path in NOTEBOOKS:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(path, Path(folder)), path)
         print(path.name)
     command = [sys.executable, str(SCRIPT), "--pictures", str(PICTURES)]
-    told = iter(sections(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-    PAGE.write_text(PRINTED.sub(lambda _: next(told), PAGE.read_text()))
+    outputs = iter(sections(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+    PAGE.write_text(PRINTED.sub(lambda _: next(outputs), PAGE.read_text()))
     print(PAGE.name)
 
 

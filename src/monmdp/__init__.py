@@ -16,9 +16,9 @@ from monmdp.problem import MonMDP
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.gym import FlattenDiscrete, MonitoredEnv, MonitoredVectorEnv
+    from monmdp.study.results import load, mean_curves
     from monmdp.study.runner import run_sweep
-    from monmdp.study.store import load
-    from monmdp.study.summary import mean_curves
+    from monmdp.study.store import save
     from monmdp.study.sweep import Sweep
     from monmdp.study.train import train
     from monmdp.training.curves import Curves
@@ -37,10 +37,11 @@ _LAZY = {
     "MonitoredEnv": "monmdp.gym",
     "MonitoredVectorEnv": "monmdp.gym",
     "Sweep": "monmdp.study.sweep",
-    "load": "monmdp.study.store",
-    "mean_curves": "monmdp.study.summary",
+    "load": "monmdp.study.results",
+    "mean_curves": "monmdp.study.results",
     "record": "monmdp.training.record",
     "run_sweep": "monmdp.study.runner",
+    "save": "monmdp.study.store",
     "train": "monmdp.study.train",
     "train_live": "monmdp.training.live",
 }
@@ -77,12 +78,17 @@ __all__ = [
     "policy_return",
     "record",
     "run_sweep",
+    "save",
     "solve",
     "train",
     "train_live",
 ]
 
 register_all()
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

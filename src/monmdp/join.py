@@ -11,10 +11,10 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
+from monmdp.factors import MonitorTable, as_columns, find, start_vector
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.problem import MonMDP
 from monmdp.registry import parse_spec
-from monmdp.tables import MonitorTable, as_columns, find, start_vector
 
 #: Gymnasium ids end in a version, names of this package never do.
 _GYMNASIUM_ID = re.compile(r".*-v\d+")

@@ -17,7 +17,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.tables import Booleans, EnvironmentTable, Floats, Integers, Layout, MonitorTable, check_table, find
+from monmdp.factors import Booleans, EnvironmentTable, Floats, Integers, Layout, MonitorTable, check_table, find
 
 __all__ = ["Booleans", "Dynamics", "EnvironmentTable", "Floats", "Integers", "Layout", "MonMDP", "MonitorTable"]
 

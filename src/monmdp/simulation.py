@@ -9,9 +9,12 @@ import numpy as np
 from monmdp.problem import MonMDP
 from monmdp.rng import normal, stream, uniform
 
+#: The random streams of a simulation.
+STREAMS = ("start", "world", "observe", "noise")
+
 
 class Outcome(NamedTuple):
-    """What one step brought; env_reward is the true reward, observed or not."""
+    """The outcome of one step; env_reward is the true reward, observed or not."""
 
     next_state: int
     env_reward: float
@@ -25,18 +28,16 @@ class Simulation:
     """A problem in progress: its joint state, the steps of the running episode, and the random streams of a seed."""
 
     def __init__(self, problem: MonMDP, seed: int) -> None:
-        self.problem = problem
-        self._keys = {role: stream(seed, role) for role in ("start", "world", "observe", "noise")}
-        self._starts = np.flatnonzero(problem.start)
-        self._start_cumulative = np.cumsum(problem.start[self._starts])
+        self.problem, self.n_states, self.n_actions = problem, problem.n_states, problem.n_actions
+        self._keys = {role: stream(seed, role) for role in STREAMS}
         self._clock = self._episode = 0
         self.restart()
 
     def restart(self) -> None:
         """Begin a new episode."""
         draw = uniform(self._keys["start"], self._episode)
-        choice = min(int(np.searchsorted(self._start_cumulative, draw, side="right")), len(self._starts) - 1)
-        self.state, self.elapsed = int(self._starts[choice]), 0
+        choice = np.searchsorted(self.problem.start_cumulative, draw, side="right")
+        self.state, self.elapsed = int(self.problem.start_states[choice]), 0
         self._episode += 1
 
     def step(self, action: int) -> Outcome:

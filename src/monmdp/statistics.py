@@ -1,15 +1,14 @@
-"""Statistics over runs: scores [runs, problems], or values [runs, ...] for means; plain NumPy, seeded.
+"""Statistics over runs: scores [runs, problems], or values [runs, ...] for means; seeded where they draw.
 
 Interquartile mean, profiles, probability of improvement, optimality gap and the bootstrap stratified by
 problem follow Agarwal et al., "Deep RL at the Edge of the Statistical Precipice" (NeurIPS 2021). A metric is
-a plain number; `bootstrap(scores, metric)` puts an interval around it.
+a plain number; `bootstrap(scores, metric)` computes its interval. SciPy is imported on first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,14 @@ import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.problem import Floats
-from monmdp.training.curves import SOLVED_WITHIN
 
+Floats = npt.NDArray[np.float64]
+
+#: A run is solved when its greedy return is at most this much below the optimum.
+SOLVED_WITHIN = 1e-6
 #: Resamples of a bootstrap interval.
 REPEATS = 2_000
-#: Sign flips of a paired comparison; where there are no more patterns than this, all of them are tried.
+#: Sign patterns of a paired comparison; all 2^runs patterns where there are no more than this.
 SIGN_FLIPS = 10_000
 
 
@@ -35,7 +36,7 @@ class Interval(NamedTuple):
 
 
 class PairedDifference(NamedTuple):
-    """Mean of first − second, its interval, and the chance of a difference as large if signs were coin flips."""
+    """Mean of first − second, its interval, and the two-sided p-value of a sign-flip test."""
 
     estimate: float
     low: float
@@ -45,51 +46,54 @@ class PairedDifference(NamedTuple):
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Mean along axis 0 ± Student's t · s / √runs; values [runs, ...]. A single run has NaN bounds."""
-    found = _finite(values, "The values")
-    if found.ndim == 0 or len(found) == 0:
+    from scipy.special import stdtrit
+
+    sample = _array(values, "The values")
+    if sample.ndim == 0 or len(sample) == 0:
         raise MonMDPError("A mean needs values [runs, ...] of at least one run.")
     _check_level(level)
-    runs = len(found)
-    mean = found.mean(0)
+    runs, mean = len(sample), sample.mean(0)
     if runs == 1:
-        unknown = np.full_like(mean, np.nan)
-        return Interval(mean[()], unknown[()], unknown[()])
-    half = student_quantile(level, runs - 1) * found.std(0, ddof=1) / np.sqrt(runs)
+        half = np.full_like(mean, np.nan)
+    else:
+        half = stdtrit(runs - 1, (1.0 + level) / 2.0) * sample.std(0, ddof=1) / np.sqrt(runs)
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
 
 
-@lru_cache
-def student_quantile(level: float, freedom: int) -> float:
-    """The t for which a Student variable of `freedom` degrees lies in [−t, t] with probability `level`.
-
-    The probability is a finite series (Abramowitz & Stegun 26.7.3 and 26.7.4), inverted by bisection.
-    """
+def wilson(successes: npt.ArrayLike, runs: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Fraction of successes with Wilson's score interval (1927); integers, or arrays that broadcast."""
+    wins, n = _array(successes, "The successes"), _array(runs, "The runs")
     _check_level(level)
-    check.whole(freedom, 1, "The degrees of freedom")
-    powers = np.arange(2, freedom - 1, 2) if freedom % 2 == 0 else np.arange(3, freedom - 1, 2)
-    terms = np.cumprod(np.concatenate([[1.0], (powers - 1) / powers]))
-    low, high = 0.0, np.pi / 2
-    for _ in range(80):
-        middle = (low + high) / 2
-        below = _central_probability(middle, freedom, terms) < level
-        low, high = (middle, high) if below else (low, middle)
-    return float(np.sqrt(freedom) * np.tan((low + high) / 2))
+    if np.any(n < 1) or np.any(wins < 0) or np.any(wins > n):
+        raise MonMDPError("A fraction needs at least one run, and between none and all of the runs as successes.")
+    low, high = np.vectorize(_wilson_bounds, otypes=[float, float])(wins, n, level)
+    return Interval((wins / n)[()], low[()], high[()])
 
 
-def _central_probability(angle: float, freedom: int, terms: Floats) -> float:
-    """P(|T| < √freedom · tan(angle)); terms: coefficients of cos^0, cos², … (even), of cos, cos³, … (odd)."""
-    sine, cosine = np.sin(angle), np.cos(angle)
-    series = float(sine * (terms * cosine ** (2 * np.arange(len(terms)))).sum())
-    if freedom % 2 == 0:
-        return series
-    return 2.0 / np.pi * (angle + (cosine * series if freedom > 1 else 0.0))
+@lru_cache(maxsize=4096)
+def _wilson_bounds(wins: float, runs: float, level: float) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    interval = binomtest(int(wins), int(runs)).proportion_ci(level, "wilson")
+    return float(interval.low), float(interval.high)
 
 
 def interquartile_mean(scores: npt.ArrayLike) -> float:
-    """Mean of the middle half of all scores [runs, problems]; a quarter of them is cut off at either end."""
-    found = np.sort(_scores(scores), axis=None)
-    cut = len(found) // 4
-    return float(found[cut : len(found) - cut].mean())
+    """Mean of the middle half of all scores [runs, problems]; the lowest and highest quarter are left out."""
+    from scipy.stats import trim_mean
+
+    return float(trim_mean(_scores(scores), 0.25, axis=None))
+
+
+def optimality_gap(scores: npt.ArrayLike, target: float = 1.0) -> float:
+    """Mean of max(target − score, 0) over scores [runs, problems]."""
+    return float(np.maximum(target - _scores(scores), 0.0).mean())
+
+
+def performance_profile(scores: npt.ArrayLike, thresholds: npt.ArrayLike) -> Floats:
+    """Fraction of all scores [runs, problems] above each threshold, [thresholds]."""
+    ordered = np.sort(_scores(scores), axis=None)
+    return 1.0 - np.searchsorted(ordered, _array(thresholds, "The thresholds"), side="right") / len(ordered)
 
 
 def bootstrap(
@@ -99,20 +103,17 @@ def bootstrap(
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> Interval:
-    """Percentile interval of a statistic of scores [runs, problems], runs resampled within each problem."""
-    found = _scores(scores)
+    """Percentile interval of a statistic of scores [runs, problems], runs resampled within each problem.
+
+    A single run has NaN bounds.
+    """
+    sample = _scores(scores)
     random = _random(level, repeats, seed)
-    drawn = [
-        statistic(np.take_along_axis(found, random.integers(len(found), size=found.shape), axis=0))
+    resampled = [
+        statistic(np.take_along_axis(sample, random.integers(len(sample), size=sample.shape), axis=0))
         for _ in range(repeats)
     ]
-    return _percentiles(statistic(found), np.asarray(drawn, np.float64), level)
-
-
-def performance_profile(scores: npt.ArrayLike, thresholds: npt.ArrayLike) -> Floats:
-    """Fraction of all scores [runs, problems] above each threshold, [thresholds]."""
-    found = np.sort(_scores(scores), axis=None)
-    return 1.0 - np.searchsorted(found, _finite(thresholds, "The thresholds"), side="right") / len(found)
+    return _percentiles(statistic(sample), np.asarray(resampled, np.float64), level, len(sample))
 
 
 def profile_interval(
@@ -122,77 +123,71 @@ def profile_interval(
     return bootstrap(scores, partial(performance_profile, thresholds=thresholds), level, repeats, seed)
 
 
-def optimality_gap(scores: npt.ArrayLike, target: float = 1.0) -> float:
-    """By how much scores [runs, problems] fall short of the target on average: mean of max(target − score, 0)."""
-    return float(np.maximum(target - _scores(scores), 0.0).mean())
-
-
 def normalised(returns: npt.ArrayLike, optimal: npt.ArrayLike, random: npt.ArrayLike) -> Floats:
     """Returns on a scale on which 0 is acting uniformly at random and 1 is optimal.
 
     returns [runs, problems]; optimal and random [problems], or numbers.
     """
-    found, best, worst = (_finite(values, "Returns") for values in (returns, optimal, random))
+    earned, best, worst = (_array(values, "Returns") for values in (returns, optimal, random))
     try:
-        best, worst = np.broadcast_to(best, found.shape), np.broadcast_to(worst, found.shape)
+        best, worst = np.broadcast_to(best, earned.shape), np.broadcast_to(worst, earned.shape)
     except ValueError:
         raise MonMDPError(
-            f"Optimal {np.shape(optimal)} and random returns {np.shape(random)} must have one value a problem, "
-            f"as the returns {found.shape} have columns."
+            f"Optimal {np.shape(optimal)} and random returns {np.shape(random)} must have one value per problem, "
+            f"that is per column of the returns {earned.shape}."
         ) from None
     if np.any(best - worst <= 1e-12):
         raise MonMDPError("A problem in which acting at random is as good as optimal has no normalised score.")
-    scores: Floats = (found - worst) / (best - worst)
+    scores: Floats = (earned - worst) / (best - worst)
     return scores
 
 
 def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Mean over problems of P(X > Y) + ½ P(X = Y), X a run of the first, Y of the second; [runs, problems] each."""
-    return float(np.mean([_wins(one, other).mean() for one, other in _columns(first, second)]))
+    return float(_superiority(*_same_problems(first, second)).mean())
 
 
 def improvement_interval(
     first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> Interval:
-    """The probability of improvement, runs of either side resampled within each problem."""
+    """The probability of improvement, runs of either side resampled within each problem; NaN bounds for single runs."""
     random = _random(level, repeats, seed)
-    drawn = np.zeros(repeats)
-    columns = _columns(first, second)
-    for one, other in columns:
-        counts, other_counts = _times_drawn(random, repeats, len(one)), _times_drawn(random, repeats, len(other))
-        drawn += ((counts @ _wins(one, other)) * other_counts).sum(1) / (len(one) * len(other))
-    return _percentiles(probability_of_improvement(first, second), drawn / len(columns), level)
+    one, other = _same_problems(first, second)
+    resampled = np.zeros(repeats)
+    for column in zip(one.T, other.T, strict=True):
+        samples = [values[random.integers(len(values), size=(repeats, len(values)))] for values in column]
+        resampled += _superiority(samples[0].T, samples[1].T) / one.shape[1]
+    return _percentiles(probability_of_improvement(first, second), resampled, level, min(len(one), len(other)))
 
 
-def _times_drawn(random: np.random.Generator, repeats: int, runs: int) -> Floats:
-    """How often each run is drawn when as many are drawn with replacement, [repeats, runs]."""
-    drawn = random.integers(runs, size=(repeats, runs)) + runs * np.arange(repeats)[:, None]
-    return np.bincount(drawn.ravel(), minlength=repeats * runs).reshape(repeats, runs).astype(np.float64)
+def _superiority(first: Floats, second: Floats) -> Floats:
+    """P(X > Y) + ½ P(X = Y) along axis 0: the Mann-Whitney statistic U / (n · m)."""
+    from scipy.stats import rankdata
+
+    n, m = len(first), len(second)
+    ranks = rankdata(np.concatenate([first, second]), axis=0)[:n].sum(0)
+    probability: Floats = (ranks - n * (n + 1) / 2) / (n * m)
+    return probability
 
 
 def paired_difference(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    level: float = 0.95,
-    repeats: int = REPEATS,
-    seed: int = 0,
+    first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> PairedDifference:
     """Mean difference of two agents run with the same seeds, [runs] or [runs, problems] each.
 
     The interval resamples pairs, that is seeds; the two-sided p-value flips the signs of their differences
-    (Fisher's randomisation test: all patterns where there are few, else random ones, the observed included).
+    (Fisher's randomisation test: all sign patterns if at most SIGN_FLIPS, else random ones and the observed one).
     """
-    one, other = _finite(first, "The first values"), _finite(second, "The second values")
+    one, other = _array(first, "The first values"), _array(second, "The second values")
     if one.shape != other.shape or one.ndim not in (1, 2) or one.size == 0:
         raise MonMDPError(
-            f"A paired comparison needs two arrays [runs] or [runs, problems] of one shape, not {one.shape} and "
-            f"{other.shape}."
+            f"A paired comparison needs two arrays [runs, ...] of one shape, not {one.shape}, {other.shape}."
         )
     random = _random(level, repeats, seed)
     differences = (one - other).reshape(len(one), -1).mean(1)
-    drawn = differences[random.integers(len(differences), size=(repeats, len(differences)))].mean(1)
-    between = _percentiles(float(differences.mean()), drawn, level)
-    return PairedDifference(*between, p_value=_sign_flip_p_value(differences, random))
+    resampled = differences[random.integers(len(differences), size=(repeats, len(differences)))].mean(1)
+    interval = _percentiles(float(differences.mean()), resampled, level, len(differences))
+    return PairedDifference(*interval, p_value=_sign_flip_p_value(differences, random))
 
 
 def _sign_flip_p_value(differences: Floats, random: np.random.Generator) -> float:
@@ -201,99 +196,78 @@ def _sign_flip_p_value(differences: Floats, random: np.random.Generator) -> floa
         signs = 1.0 - 2.0 * (np.arange(2**runs)[:, None] >> np.arange(runs) & 1)
     else:
         signs = 1.0 - 2.0 * random.integers(2, size=(SIGN_FLIPS, runs))
-        signs[0] = 1.0  # what was observed is one of the possible patterns
+        signs[0] = 1.0  # the observed pattern is one of the possible ones
     sums = np.abs(signs @ differences)
     return float(np.mean(sums >= np.abs(differences.sum()) - 1e-12 * np.abs(differences).sum()))
 
 
-def wilson(successes: npt.ArrayLike, runs: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Fraction of successes with Wilson's score interval (1927); numbers, or arrays that broadcast."""
-    wins, n = _finite(successes, "The successes"), _finite(runs, "The runs")
-    _check_level(level)
-    if np.any(n < 1) or np.any(wins < 0) or np.any(wins > n):
-        raise MonMDPError("A fraction needs at least one run, and between none and all of the runs as successes.")
-    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
-    fraction = wins / n
-    centre = (fraction + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * np.sqrt(fraction * (1 - fraction) / n + z**2 / (4 * n**2))
-    low = np.where(wins == 0, 0.0, centre - half)
-    high = np.where(wins == n, 1.0, centre + half)
-    return Interval(fraction[()], low[()], high[()])
+def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """Spearman's rank correlation; equal values share their mean rank."""
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(_array(first, "The first values"), _array(second, "The second values")).statistic)
 
 
 def steps_until_solved(
     steps: npt.ArrayLike, returns: npt.ArrayLike, optimal: float, within: float = SOLVED_WITHIN
 ) -> Floats:
-    """First recorded step from which on a run stays solved to its end, infinite if it does not end so, [seed].
+    """First recorded step from which a run stays solved until its end; infinite if it does not end solved, [seed].
 
     steps [point], returns [seed, point].
     """
-    places, found = _curves(steps, returns)
-    unsolved = found < optimal - within
-    solved_tail = np.argmax(unsolved[:, ::-1], axis=1)  # points after the last unsolved one, if there is any
-    first = np.where(unsolved.any(1), len(places) - solved_tail, 0)
-    return np.append(places, np.inf)[first]
+    points, curves = _curves(steps, returns)
+    unsolved = curves < optimal - within
+    solved_at_end = np.argmax(unsolved[:, ::-1], axis=1)  # number of points after the last unsolved one, if any
+    first = np.where(unsolved.any(1), len(points) - solved_at_end, 0)
+    return np.append(points, np.inf)[first]
 
 
 def area_under_curve(steps: npt.ArrayLike, returns: npt.ArrayLike) -> Floats:
-    """Trapezoids under each run's curve divided by its length, so in units of return, [seed].
+    """Area under each run's curve by trapezoids, divided by its length, in units of return, [seed].
 
     steps [point], returns [seed, point].
     """
-    places, found = _curves(steps, returns)
-    if len(places) < 2:
+    points, curves = _curves(steps, returns)
+    if len(points) < 2:
         raise MonMDPError("The area under a curve needs at least two points.")
-    area: Floats = np.trapezoid(found, places, axis=1) / (places[-1] - places[0])
+    area: Floats = np.trapezoid(curves, points, axis=1) / (points[-1] - points[0])
     return area
 
 
-def _finite(values: npt.ArrayLike, what: str) -> Floats:
+def _array(values: npt.ArrayLike, what: str, axes: str = "") -> Floats:
+    """The values as an array of finite numbers; axes: those that it must have, such as "runs, problems"."""
     try:
-        found = np.asarray(values, np.float64)
+        array = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise MonMDPError(f"{what} must be an array of numbers.") from None
-    if not np.isfinite(found).all():
-        raise MonMDPError(f"{what} must be finite numbers, without NaN; leave such runs out, or give them a value.")
-    return found
+    if not np.isfinite(array).all():
+        raise MonMDPError(f"{what} must be finite numbers, without NaN; leave such runs out or replace the value.")
+    if axes and (array.ndim != len(axes.split(",")) or array.size == 0):
+        raise MonMDPError(f"{what} must be an array [{axes}] with at least one run, not one of shape {array.shape}.")
+    return array
 
 
 def _scores(scores: npt.ArrayLike) -> Floats:
-    found = _finite(scores, "Scores")
-    if found.ndim != 2 or found.size == 0:
-        raise MonMDPError(
-            f"Scores are an array [runs, problems] with at least one run, not one of shape {found.shape}."
-        )
-    return found
+    return _array(scores, "Scores", "runs, problems")
 
 
-def _columns(first: npt.ArrayLike, second: npt.ArrayLike) -> list[tuple[Floats, Floats]]:
-    """The runs of both sides, problem by problem."""
+def _same_problems(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
     one, other = _scores(first), _scores(second)
     if one.shape[1] != other.shape[1]:
         raise MonMDPError(f"Both sides need the same problems, not {one.shape[1]} and {other.shape[1]} of them.")
-    return list(zip(one.T, other.T, strict=True))
-
-
-def _wins(one: Floats, other: Floats) -> Floats:
-    """1 where a run of the first is better, ½ where both are equal, [runs, runs]."""
-    wins: Floats = np.where(one[:, None] == other, 0.5, one[:, None] > other)
-    return wins
+    return one, other
 
 
 def _curves(steps: npt.ArrayLike, returns: npt.ArrayLike) -> tuple[Floats, Floats]:
-    places, found = _finite(steps, "Steps"), _finite(returns, "Returns")
-    if places.ndim != 1 or found.ndim != 2 or found.shape[1] != len(places) or found.size == 0:
-        raise MonMDPError(
-            f"Curves are steps [point] and returns [seed, point], not arrays of shape {places.shape} and {found.shape}."
-        )
-    if np.any(np.diff(places) <= 0):
-        raise MonMDPError("The steps of a curve must increase.")
-    return places, found
+    points, curves = _array(steps, "Steps", "point"), _array(returns, "Returns", "seed, point")
+    if curves.shape[1] != len(points) or np.any(np.diff(points) <= 0):
+        raise MonMDPError(f"Steps must increase, one per point of the returns [seed, point] {curves.shape}.")
+    return points, curves
 
 
 def _check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
-        raise MonMDPError(f"A confidence level lies between 0 and 1, such as 0.95; it cannot be {level!r}.")
+        raise MonMDPError(f"A confidence level must be between 0 and 1, such as 0.95, not {level!r}.")
 
 
 def _random(level: float, repeats: int, seed: int) -> np.random.Generator:
@@ -302,7 +276,7 @@ def _random(level: float, repeats: int, seed: int) -> np.random.Generator:
     return np.random.default_rng(check.whole(seed, 0, "The seed"))
 
 
-def _percentiles(estimate: Any, drawn: Floats, level: float) -> Interval:
-    """The percentile interval of resampled statistics [repeats, ...]."""
-    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
-    return Interval(estimate, low, high)
+def _percentiles(estimate: Any, resampled: Floats, level: float, runs: int) -> Interval:
+    """The percentile interval of resampled statistics [repeats, ...]; NaN for a single run."""
+    low, high = np.quantile(resampled, [(1.0 - level) / 2.0, (1.0 + level) / 2.0], axis=0)
+    return Interval(estimate, low, high) if runs > 1 else Interval(estimate, low * np.nan, high * np.nan)

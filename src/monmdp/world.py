@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monmdp.factors import Booleans, Floats, Integers
 from monmdp.problem import MonMDP
-from monmdp.tables import Booleans, Floats, Integers
 
 
 class World(NamedTuple):

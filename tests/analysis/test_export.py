@@ -1,4 +1,4 @@
-"""Exports, read back: TensorBoard's files by its own reader, W&B's by a reader of its log format."""
+"""Exports are read back: TensorBoard files by its own reader, W&B files by a reader of its log format."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ import pytest
 import monmdp
 from monmdp.cli import main
 from monmdp.study.export import runs_of, to_tensorboard, to_wandb
+from monmdp.training.metrics import METRICS
 
 needs_tensorboard = pytest.mark.skipif(find_spec("tensorboard") is None, reason="TensorBoard is an extra: loggers")
 needs_wandb = pytest.mark.skipif(find_spec("wandb") is None, reason="Weights & Biases is an extra: loggers")
-SCALARS = ["return", "observed", "visited", "beta", "explored"]
+SCALARS = [metric.column for metric in METRICS]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_a_folder_gives_what_the_store_holds(folder):
     mine = [row for row in rows if (row["monitor"], row["agent"], row["seed"]) == ("Ask", run.agent, 1)]
     for name in SCALARS:
         assert run.scalars[name].tolist() == [row[name] for row in mine]
-    assert "beta" not in runs["Loop + Ask / Naive / seed 0"].scalars  # it has none
+    assert "beta" not in runs["Loop + Ask / Naive / seed 0"].scalars  # Naive has no β
 
 
 @needs_tensorboard
@@ -95,11 +96,11 @@ def test_tensorboard_reads_it_back(curves, tmp_path):
         expected = curves.returns[2] if name == "return" else getattr(curves, name)[2]
         np.testing.assert_allclose([event.value for event in written], expected, rtol=1e-6)
     assert read.Scalars("end/optimal_return")[0].value == pytest.approx(curves.optimal_return)
-    told = parse_session_start_info_plugin_data(
+    parameters = parse_session_start_info_plugin_data(
         read.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
     ).hparams
-    assert told["agent"].string_value == "Directed"
-    assert told["seed"].number_value == 2
+    assert parameters["agent"].string_value == "Directed"
+    assert parameters["seed"].number_value == 2
 
 
 @needs_tensorboard
@@ -142,7 +143,7 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
     """Every run of a folder: its name, config, rows of history and summary."""
     from wandb.proto.wandb_internal_pb2 import Record
 
-    found = []
+    runs = []
     for path in sorted(folder.rglob("*.wandb")):
         run: dict[str, Any] = {"history": [], "summary": {}, "path": path}
         for content in records(path):
@@ -159,8 +160,8 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
                 run["summary"].update(
                     {(i.key or i.nested_key[0]): json.loads(i.value_json) for i in record.summary.update}
                 )
-        found.append(run)
-    return found
+        runs.append(run)
+    return runs
 
 
 @needs_wandb

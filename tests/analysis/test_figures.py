@@ -1,4 +1,4 @@
-"""Figures: files beside their numbers, numbers that are those of the results, and pages on which nothing is lost."""
+"""Figures: their files, numbers that agree with the results, and texts that neither overlap nor are cut."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ import monmdp
 from monmdp.cli import main
 from monmdp.environments.rule import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
-from monmdp.figures.data import SHOWN_POINTS, FigureData, shown
-from monmdp.figures.limits import return_limits
-from monmdp.figures.saving import csv_text
-from monmdp.figures.style import KNOWN, PALE, agent_styles, styled
-from monmdp.figures.text import fitted, number, text_width
+from monmdp.figures.curves import return_limits
+from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points
+from monmdp.figures.drawing import csv_text
+from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
 from monmdp.study.results import Results
 from monmdp.study.store import Store
 from monmdp.study.sweep import PAPER_AGENTS
 
-#: Names that a formula, a page or a shell would take for something else.
+#: A name with characters that are special in formulas, HTML, markup and shells.
 ODD = "my_$x^2$ <b>env</b> & [red] %d"
 TWO_AGENTS = ["Directed", "Naive"]
 
@@ -88,7 +87,7 @@ def table(drawn, name: str) -> pd.DataFrame:
 
 
 def runs(folder, kind: str = "curves") -> pd.DataFrame:
-    """The results, without a look through the library's statistics."""
+    """The results as a data frame."""
     frame = monmdp.load(folder, kind=kind).to_pandas()
     for column in ("environment", "monitor", "agent"):
         frame[column] = frame[column].astype(str)
@@ -99,10 +98,10 @@ KEYS = ["environment", "monitor", "agent"]
 
 
 def expected_band(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean with Student's 95% interval, one row a cell and step."""
-    found = frame.groupby([*KEYS, "step"])[column].agg(["mean", "sem", "count"])
-    half = stats.t.ppf(0.975, found["count"] - 1) * found["sem"]
-    return pd.DataFrame({"mean": found["mean"], "low": found["mean"] - half, "high": found["mean"] + half})
+    """Mean with Student's 95% interval, one row per cell and step."""
+    result = frame.groupby([*KEYS, "step"])[column].agg(["mean", "sem", "count"])
+    half = stats.t.ppf(0.975, result["count"] - 1) * result["sem"]
+    return pd.DataFrame({"mean": result["mean"], "low": result["mean"] - half, "high": result["mean"] + half})
 
 
 def assert_equal_tables(shown_rows: pd.DataFrame, expected: pd.DataFrame, columns: list[str]) -> None:
@@ -112,21 +111,21 @@ def assert_equal_tables(shown_rows: pd.DataFrame, expected: pd.DataFrame, column
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_three_files(name, drawn):
+def test_every_figure_has_three_files(name, drawn):
     pdf, png, csv = drawn[name]
     assert [path.name for path in drawn[name]] == [f"{name}.pdf", f"{name}.png", f"{name}.csv"]
     assert pdf.read_bytes().startswith(b"%PDF")
     assert b"/Subtype /Image" not in pdf.read_bytes() or name in ("visits", "q-values"), "vectors, not pixels"
     with Image.open(png) as picture:
         assert min(picture.size) > 100
-        assert picture.width <= 5.6 * 220, "as wide as a paper's text"
+        assert picture.width <= 5.6 * 220, "at most the width of a paper's text"
         assert len(picture.convert("RGB").getcolors(1 << 24)) > 20, "not a blank page"
     assert len(pd.read_csv(csv)) > 0
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_same_results_same_bytes(name, drawn, folder, tmp_path):
-    """Whatever the user's matplotlib looks like, and without changing it."""
+def test_same_results_give_same_bytes(name, drawn, folder, tmp_path):
+    """Independent of the user's matplotlib settings, and without changing them."""
     with matplotlib.rc_context({"font.size": 30.0, "lines.linewidth": 9.0, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
         again = draw_figure(name, folder, tmp_path)
@@ -137,15 +136,15 @@ def test_same_results_same_bytes(name, drawn, folder, tmp_path):
 
 @pytest.mark.parametrize(("name", "column"), [("returns-all", "return"), ("observed-all", "observed")])
 def test_curves_are_means_with_students_interval(name, column, drawn, folder):
-    found = table(drawn, name).query("agent != 'optimum'")
-    assert_equal_tables(found, expected_band(runs(folder), column), ["mean", "low", "high"])
-    assert set(found["runs"]) == {4}
+    result = table(drawn, name).query("agent != 'optimum'")
+    assert_equal_tables(result, expected_band(runs(folder), column), ["mean", "low", "high"])
+    assert set(result["runs"]) == {4}
 
 
 def test_the_optimum_is_the_exact_one(drawn):
-    found = table(drawn, "returns-all").query("agent == 'optimum'")
-    assert len(found) == 2 * 5
-    for row in found.itertuples():
+    result = table(drawn, "returns-all").query("agent == 'optimum'")
+    assert len(result) == 2 * 5
+    for row in result.itertuples():
         assert row.mean == monmdp.solve(monmdp.make(row.environment, row.monitor)).optimal_return
 
 
@@ -155,22 +154,22 @@ def test_main_figures_show_the_papers_main_environments(drawn):
         assert set(table(drawn, f"{name}-all")["environment"]) == {"RiverSwim", "Loop", "Walk"}
 
 
-def test_beta_counts_as_ten_while_it_is_infinite(drawn, folder):
+def test_infinite_beta_counts_as_ten(drawn, folder):
     frame = runs(folder).query("agent == 'Directed'")
     assert np.isinf(frame["beta"]).any()
     frame["beta"] = frame["beta"].clip(upper=10.0)
     assert_equal_tables(table(drawn, "beta"), expected_band(frame, "beta"), ["mean", "low", "high"])
 
 
-def test_beta_of_one_run_among_all(drawn, folder):
+def test_beta_of_one_run(drawn, folder):
     frame = runs(folder).query("agent == 'Directed' and environment == 'RiverSwim' and monitor == 'Button'")
     values = frame.pivot(index="seed", columns="step", values="beta").clip(upper=10.0)
-    found = table(drawn, "beta-run")
-    assert set(found["seed"]) == {0}
-    assert found["step"].tolist() == values.columns.tolist()
-    assert found["beta"].tolist() == values.loc[0].tolist()
-    np.testing.assert_allclose(found["low_5"], values.quantile(0.05), rtol=1e-12)
-    np.testing.assert_allclose(found["high_95"], values.quantile(0.95), rtol=1e-12)
+    result = table(drawn, "beta-run")
+    assert set(result["seed"]) == {0}
+    assert result["step"].tolist() == values.columns.tolist()
+    assert result["beta"].tolist() == values.loc[0].tolist()
+    np.testing.assert_allclose(result["low_5"], values.quantile(0.05), rtol=1e-12)
+    np.testing.assert_allclose(result["high_95"], values.quantile(0.95), rtol=1e-12)
 
 
 def test_visits_and_values_of_the_first_seed(drawn, folder):
@@ -193,23 +192,23 @@ def test_visits_and_values_of_the_first_seed(drawn, folder):
 def test_solved_is_counted_from_the_runs(drawn, folder):
     finals = runs(folder, "tables")
     expected = finals.groupby(KEYS)["solved"].agg(["sum", "count"])
-    found = table(drawn, "solved").set_index(KEYS).sort_index()
-    assert found["solved"].tolist() == expected["sum"].tolist()
-    assert 0 < found["solved"].sum() < found["runs"].sum(), "or the test proves nothing"
-    for (wins, n), row in zip(expected.itertuples(index=False), found.itertuples(), strict=True):
+    result = table(drawn, "solved").set_index(KEYS).sort_index()
+    assert result["solved"].tolist() == expected["sum"].tolist()
+    assert 0 < result["solved"].sum() < result["runs"].sum(), "some but not all"
+    for (wins, n), row in zip(expected.itertuples(index=False), result.itertuples(), strict=True):
         interval = stats.binomtest(int(wins), int(n)).proportion_ci(method="wilson")
         np.testing.assert_allclose([row.fraction, row.low, row.high], [wins / n, *interval], atol=1e-12)
 
 
-def test_steps_to_solve_follow_each_run_to_its_end(drawn, folder):
+def test_steps_to_solve(drawn, folder):
     optima = runs(folder, "tables").drop_duplicates(KEYS).set_index(KEYS)["optimal_return"]
     expected = {}
     for key, frame in runs(folder).groupby(KEYS):
         solved = frame.pivot(index="seed", columns="step", values="return") >= optima[key] - 1e-6
         for step in solved.columns:
             expected[*key, step] = solved.loc[:, step:].all(axis=1).mean()  # from here to the end
-    found = table(drawn, "steps-to-solve").set_index([*KEYS, "step"])["mean"]
-    assert found.to_dict() == expected
+    result = table(drawn, "steps-to-solve").set_index([*KEYS, "step"])["mean"]
+    assert result.to_dict() == expected
     whole = table(drawn, "solving").query("agent == 'Naive' and part == 1.0")["fraction"].item()
     shares = [value for (_, _, agent, step), value in expected.items() if agent == "Naive" and step == 2000]
     np.testing.assert_allclose(whole, np.mean(shares))
@@ -233,11 +232,11 @@ def test_profiles_and_aggregates_of_normalised_scores(agent, drawn, folder):
         assert row.fraction == pytest.approx(np.mean(mine >= row.score - 1e-6), abs=1e-12)
         assert row.low <= row.fraction <= row.high
         assert (row.runs, row.number_of_problems) == mine.shape
-    found = table(drawn, "aggregates").query(f"agent == '{agent}'").set_index("aggregate")["estimate"]
+    result = table(drawn, "aggregates").query(f"agent == '{agent}'").set_index("aggregate")["estimate"]
     middle = np.sort(mine, axis=None)
     cut = len(middle) // 4
     expected = [middle[cut:-cut].mean(), mine.mean(), np.maximum(1 - mine, 0).mean(), np.mean(mine >= 1 - 1e-6)]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(result, expected)
 
 
 def test_improvement_compares_every_pair_of_runs(drawn, folder):
@@ -264,33 +263,44 @@ def test_a_chosen_problem_is_named_in_the_files(folder, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"visits-Loop-Ask.{kind}" for kind in ("csv", "pdf", "png")
     ]
-    found = pd.read_csv(tmp_path / "visits-Loop-Ask.csv")
-    assert set(found["environment"] + found["monitor"]) == {"LoopAsk"}
+    result = pd.read_csv(tmp_path / "visits-Loop-Ask.csv")
+    assert set(result["environment"] + result["monitor"]) == {"LoopAsk"}
     finals = runs(folder, "tables").query(
         "environment == 'Loop' and monitor == 'Ask' and seed == 0 and agent == 'Naive'"
     )
-    assert found.query("agent == 'Naive'")["visits"].tolist() == finals["visit_counts"].item().tolist()
+    assert result.query("agent == 'Naive'")["visits"].tolist() == finals["visit_counts"].item().tolist()
 
 
-def texts(page) -> list[Text]:
-    return [text for text in page.findobj(Text) if text.get_visible() and text.get_text().strip()]
+def texts(figure) -> list[Text]:
+    """All visible texts, without the labels of hidden axes."""
+    hidden = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in hidden_labels(axes, axis)}
+    shown = (text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip())
+    return [text for text in shown if text not in hidden]
+
+
+def hidden_labels(axes, axis) -> list[Text]:
+    """Labels of ticks outside the limits of an axis, or of an axis that is off, which matplotlib does not draw."""
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-9 * (high - low)
+    ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+    outside = [tick for tick in ticks if not low - slack <= tick.get_loc() <= high + slack or not axes.axison]
+    return [label for tick in outside for label in (tick.label1, tick.label2)]
 
 
 @pytest.fixture(scope="module")
 def boxes(request):
-    """(folder, figure) → its size in pixels, every text with its place, and those of the page; None without data."""
+    """(folder, figure) → its size in pixels, and every text with its box; None without data."""
     known = {}
 
     def look(which: str, name: str):
         if (which, name) not in known:
             try:
-                page = drawing(name, request.getfixturevalue(which)).figure
+                figure = drawing(name, request.getfixturevalue(which)).figure
             except monmdp.MonMDPError:
                 return None
             with styled():
-                page.canvas.draw()
-                placed = {text: text.get_window_extent() for text in texts(page)}
-            known[which, name] = (page.bbox.size, placed, [text for text in placed if text in page.texts])
+                figure.canvas.draw()
+                known[which, name] = (figure.bbox.size, {text: text.get_window_extent() for text in texts(figure)})
         return known[which, name]
 
     return look
@@ -298,28 +308,27 @@ def boxes(request):
 
 @pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("which", ["folder", "odd_folder", "single"])
-def test_nothing_is_clipped(name, which, boxes):
-    """Every word lies on the page, and is no formula."""
-    found = boxes(which, name)
-    assert found or which != "folder"
-    (width, height), placed, _ = found or ((0, 0), {}, [])
+def test_no_text_is_cut(name, which, boxes):
+    """Every text is inside the figure, and is not parsed as a formula."""
+    result = boxes(which, name)
+    assert result or which != "folder"
+    (width, height), placed = result or ((0, 0), {})
     for text, box in placed.items():
-        assert box.x0 >= -1, f"{text} runs off the left"
-        assert box.x1 <= width + 1, f"{text} runs off the right"
-        assert box.y0 >= -1, f"{text} runs off the bottom"
-        assert box.y1 <= height + 1, f"{text} runs off the top"
-        assert not text.get_parse_math(), "a dollar sign is a dollar sign"
+        assert box.x0 >= -1, f"{text} is cut at the left"
+        assert box.x1 <= width + 1, f"{text} is cut at the right"
+        assert box.y0 >= -1, f"{text} is cut at the bottom"
+        assert box.y1 <= height + 1, f"{text} is cut at the top"
+        assert not text.get_parse_math()
 
 
-@pytest.mark.parametrize("name", ["returns", "returns-all", "observed-all", "beta", "steps-to-solve", "solved"])
-@pytest.mark.parametrize("which", ["folder", "odd_folder"])
-def test_labels_do_not_overlap(name, which, boxes):
-    """Names of rows and columns, the legend, and the labels of the axes."""
-    _, placed, labels = boxes(which, name)
-    assert len(labels) > 4
-    for one, other in itertools.combinations(labels, 2):
-        wide = min(placed[one].x1, placed[other].x1) - max(placed[one].x0, placed[other].x0)
-        high = min(placed[one].y1, placed[other].y1) - max(placed[one].y0, placed[other].y0)
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("which", ["folder", "odd_folder", "single"])
+def test_no_texts_overlap(name, which, boxes):
+    """Names of rows and columns, labels and numbers of axes, legends, and texts in cells."""
+    _, placed = boxes(which, name) or ((0, 0), {})
+    for (one, box), (other, other_box) in itertools.combinations(placed.items(), 2):
+        wide = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
+        high = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
         assert min(wide, high) <= 1.0, f"{one} and {other}"
 
 
@@ -329,78 +338,78 @@ def drawing(name, folder):
 
 
 def test_missing_cells_are_shown_as_missing(folder):
-    page = drawing("returns-all", folder).figure
-    said = {axes: [text.get_text() for text in axes.texts] for axes in page.axes}
-    grey = [axes for axes in page.axes if to_hex(axes.get_facecolor()) == PALE]
-    assert [axes for axes, words in said.items() if "no runs" in words] == grey
-    assert len(page.axes) == 6
+    figure = drawing("returns-all", folder).figure
+    notes = {axes: [text.get_text() for text in axes.texts] for axes in figure.axes}
+    grey = [axes for axes in figure.axes if to_hex(axes.get_facecolor()) == PALE]
+    assert [axes for axes, words in notes.items() if "no runs" in words] == grey
+    assert len(figure.axes) == 6
     assert len(grey) == 1, "Walk + Ask"
-    assert [words for words in said.values() if "no Naive" in words] == [["no Naive"]], "Walk + Button"
+    assert [words for words in notes.values() if "no Naive" in words] == [["no Naive"]], "Walk + Button"
     cells = [text.get_text() for text in texts(drawing("solved", folder).figure)]
     assert cells.count("no runs") == 1
 
 
 def test_one_seed_has_no_band(single):
-    page = drawing("returns", single).figure
-    assert [len(axes.collections) for axes in page.axes] == [0]
+    figure = drawing("returns", single).figure
+    assert [len(axes.collections) for axes in figure.axes] == [0]
     frame = pd.read_csv(draw_figure("returns", single, single / "mine")[2])
     assert frame["low"].isna().all()
     assert frame.query("agent == 'Naive'")["mean"].tolist() == runs(single).sort_values("step")["return"].tolist()
 
 
-def test_several_seeds_have_one(folder):
-    page = drawing("returns-all", folder).figure
-    assert sorted(len(axes.collections) for axes in page.axes) == [0, 1, 2, 2, 2, 2]
+def test_several_seeds_have_a_band(folder):
+    figure = drawing("returns-all", folder).figure
+    assert sorted(len(axes.collections) for axes in figure.axes) == [0, 1, 2, 2, 2, 2]
 
 
-def test_curves_that_end_far_below_are_left_out_and_named(tmp_path):
-    """A few terrible agents must not flatten all others."""
+def test_curves_that_end_far_below_are_marked(tmp_path):
+    """A few very bad agents do not flatten all others."""
     near, far = np.linspace(-3.0, 0.9, 50), np.linspace(-3.0, -120.0, 50)
     low, high = return_limits([0.9], [near, near, near - 0.2, far])
     assert -0.5 < low < 0.0
     assert 0.9 < high < 1.1
     low, _ = return_limits([8.0], [far, far - 1, far - 2])
-    assert low < -122, "where all are far away, there they are shown"
+    assert low < -122, "all are far below, so the axis extends to them"
     low, high = return_limits([0.0], [np.zeros(5)])
     assert low < 0 < high
     sweep = monmdp.Sweep(["Hazard"], ["Level(n=4)"], TWO_AGENTS, 1, steps=3000, points=50)
     monmdp.run_sweep([sweep], tmp_path)
     finals = runs(tmp_path, "tables").set_index("agent")["final_return"]
-    assert finals["Naive"] < -100 < finals["Directed"], "or choose other runs"
+    assert finals["Naive"] < -100 < finals["Directed"], "the runs differ as this test needs"
     words = [text.get_text() for text in texts(drawing("returns", tmp_path).figure)]
     assert f"▾{number(round(finals['Naive']))}" in words
     assert "final return, below the axis" in words
 
 
 def test_odd_names_stay_as_they_are(odd_folder, tmp_path):
-    page = drawing("returns-all", odd_folder).figure
-    assert "".join(ODD.split()) in ["".join(text.get_text().split()) for text in texts(page)]
+    figure = drawing("returns-all", odd_folder).figure
+    assert "".join(ODD.split()) in ["".join(text.get_text().split()) for text in texts(figure)]
     frame = pd.read_csv(draw_figure("returns-all", odd_folder, tmp_path)[2])
     assert ODD in set(frame["environment"])
     assert "Naive(epsilon=(0.5, 0.0), initial_q=-10.0)" in set(frame["agent"])
 
 
-def test_long_names_are_made_to_fit():
+def test_long_names_are_wrapped():
     for name in ("short", "Empty(rows=9, columns=9, random_action=0.25)", "x" * 300, "line\nbreak\ttab", ""):
-        fit = fitted(name, 1.0, lines=2)
-        assert len(fit.text.splitlines()) <= 2
-        assert all(text_width(line, fit.size) <= 1.0 for line in fit.text.splitlines())
-    assert fitted("short", 1.0).text == "short"
-    assert fitted("x" * 300, 1.0).text.endswith("…")
+        lines = wrapped(name, 1.0, lines=2).splitlines()
+        assert len(lines) <= 2
+        assert all(len(line) <= 17 for line in lines)
+    assert wrapped("short", 1.0) == "short"
+    assert wrapped("x" * 300, 1.0).endswith("…")
 
 
-def test_every_agent_has_its_own_look():
+def test_every_agent_has_its_own_style():
     agents = [*KNOWN, *(f"Directed(beta_bar=0.{i})" for i in range(1, 26))]
     assert set(PAPER_AGENTS) == set(KNOWN)
-    looks = agent_styles(agents)
-    assert len({(look.colour, look.dashes) for look in looks.values()}) == len(agents)
-    assert agent_styles(["Mine", "Naive"])["Naive"] == looks["Naive"], "the same in every figure"
+    styles = agent_styles(agents)
+    assert len({(style.colour, style.dashes) for style in styles.values()}) == len(agents)
+    assert agent_styles(["Mine", "Naive"])["Naive"] == styles["Naive"], "the same in every figure"
 
 
 def test_long_curves_are_thinned_evenly():
-    assert shown(1001).tolist() == list(range(0, 1001, 8))
+    assert shown_points(1001).tolist() == list(range(0, 1001, 8))
     for points in (1, 2, 125, 126, 127, 5000):
-        kept = shown(points)
+        kept = shown_points(points)
         assert (kept[0], kept[-1]) == (0, points - 1)
         assert len(kept) == min(points, SHOWN_POINTS)
 
@@ -409,23 +418,23 @@ def test_numbers_in_files_read_back_as_they_were():
     assert csv_text(("a", "b"), [(0.1 + 0.2, "x,y"), (float("nan"), 3)]) == 'a,b\n0.30000000000000004,"x,y"\n,3\n'
 
 
-def complaint(capsys, *words: str) -> str:
+def error_line(capsys, *words: str) -> str:
     assert main(["figure", *words]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert told.startswith("monmdp: ")
-    return told
+    output = capsys.readouterr().err
+    assert output.count("\n") == 1
+    assert output.startswith("monmdp: ")
+    return output
 
 
-def test_all_draws_what_it_can_and_says_what_it_cannot(single, tmp_path, capsys):
+def test_all_draws_what_it_can_and_reports_the_rest(single, tmp_path, capsys):
     assert main(["figure", "all", str(single), "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out
-    left_out = {line.split(" is left out: ")[0] for line in told.splitlines() if " is left out: " in line}
+    output = capsys.readouterr().out
+    left_out = {line.split(" is left out: ")[0] for line in output.splitlines() if " is left out: " in line}
     assert left_out == {"beta", "beta-run", "visits", "q-values", "improvement"}
     assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out
 
 
-def test_figures_go_into_the_results_folder_unless_told(folder, tmp_path, capsys):
+def test_figures_go_into_the_results_folder_by_default(folder, tmp_path, capsys):
     copy = tmp_path / "results"
     shutil.copytree(folder, copy)
     assert main(["figure", "SOLVED", str(copy)]) == 0
@@ -435,8 +444,8 @@ def test_figures_go_into_the_results_folder_unless_told(folder, tmp_path, capsys
 
 def test_the_list_names_every_figure(capsys):
     assert main(["figure"]) == 0
-    told = capsys.readouterr().out
-    assert all(any(line.split()[:1] == [name] for line in told.splitlines()) for name in [*FIGURES, "all"])
+    output = capsys.readouterr().out
+    assert all(any(line.split()[:1] == [name] for line in output.splitlines()) for name in [*FIGURES, "all"])
 
 
 @pytest.mark.parametrize(
@@ -451,23 +460,23 @@ def test_the_list_names_every_figure(capsys):
         (["improvement"], "Naive only"),
     ],
 )
-def test_what_cannot_be_drawn_ends_in_a_sentence(words, expected, single, capsys, tmp_path):
+def test_missing_data_raise_a_clear_error(words, expected, single, capsys, tmp_path):
     name, *options = words
-    told = complaint(capsys, name, str(single), "--out", str(tmp_path), *options)
-    assert re.search(expected, told)
+    output = error_line(capsys, name, str(single), "--out", str(tmp_path), *options)
+    assert re.search(expected, output)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_folders_without_results(tmp_path, capsys):
-    assert "There is no results folder" in complaint(capsys, "all", str(tmp_path / "none"))
-    assert "is not a results folder" in complaint(capsys, "all", str(tmp_path))
+    assert "There is no results folder" in error_line(capsys, "all", str(tmp_path / "none"))
+    assert "is not a results folder" in error_line(capsys, "all", str(tmp_path))
     Store(tmp_path, create=True)
-    assert "has no results yet" in complaint(capsys, "all", str(tmp_path))
+    assert "has no results yet" in error_line(capsys, "all", str(tmp_path))
 
 
-def test_a_place_that_cannot_be_written(single, tmp_path, capsys):
+def test_a_folder_that_cannot_be_created(single, tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be made" in complaint(capsys, "solved", str(single), "--out", str(tmp_path / "file"))
+    assert "cannot be created" in error_line(capsys, "solved", str(single), "--out", str(tmp_path / "file"))
 
 
 def test_starting_monmdp_does_not_load_matplotlib():

@@ -1,4 +1,4 @@
-"""Statistics against numbers worked out by hand, published formulae in SciPy, and their own promises."""
+"""Statistics against numbers computed by hand, against SciPy, and against their coverage."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from monmdp.statistics import (
     performance_profile,
     probability_of_improvement,
     profile_interval,
+    rank_correlation,
     steps_until_solved,
-    student_quantile,
     wilson,
 )
 
@@ -36,41 +36,38 @@ def draws(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 8, 9, 30, 99, 100, 1000, 9999])
-@pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 0.95, 0.999])
-def test_student_quantile(level, freedom):
-    assert student_quantile(level, freedom) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-9)
-
-
-def test_student_quantiles_known_by_heart():
-    assert student_quantile(0.5, 1) == pytest.approx(1.0)  # half of a Cauchy variable lies within ±1
-    assert student_quantile(0.95, 10) == pytest.approx(2.228, abs=5e-4)
-    assert student_quantile(0.95, 99) == pytest.approx(1.984, abs=5e-4)
-
-
 def test_mean_interval_by_hand():
     """Mean 2, s = 1, so half a width of 4.303 / √3."""
-    found = mean_interval([1, 2, 3])
-    assert found.estimate == 2.0
-    assert found.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), abs=1e-5)
-    assert 2.0 - found.low == pytest.approx(found.high - 2.0)
+    result = mean_interval([1, 2, 3])
+    assert result.estimate == 2.0
+    assert result.high - 2.0 == pytest.approx(4.302653 / math.sqrt(3), abs=1e-5)
+    assert 2.0 - result.low == pytest.approx(result.high - 2.0)
 
 
 def test_mean_interval_along_runs():
     values = draws(1, 7, 3, 2) + np.arange(2)
-    found = mean_interval(values, level=0.8)
-    assert found.low.shape == found.high.shape == (3, 2)
+    result = mean_interval(values, level=0.8)
+    assert result.low.shape == result.high.shape == (3, 2)
     expected = stats.ttest_1samp(values, 0.0, axis=0).confidence_interval(0.8)
-    assert found.low == pytest.approx(expected.low)
-    assert found.high == pytest.approx(expected.high)
-    assert found.estimate == pytest.approx(values.mean(0))
+    assert result.low == pytest.approx(expected.low)
+    assert result.high == pytest.approx(expected.high)
+    assert result.estimate == pytest.approx(values.mean(0))
+
+
+def test_half_width_of_curves_is_that_of_the_mean_interval():
+    curves = monmdp.train(monmdp.make("Walk", "Full"), "Naive", 5, steps=220, points=8)
+    half = stats.t.ppf(0.975, 4) * stats.sem(curves.final_returns)
+    assert half > 0
+    assert curves.final_return_ci == pytest.approx(half)
+    single = monmdp.train(monmdp.make("Walk", "Full"), "Naive", 1, steps=220, points=8)
+    assert math.isnan(single.final_return_ci)
 
 
 def test_a_single_run_has_a_mean_and_no_bounds():
-    found = mean_interval([[3.0, 4.0]])
-    assert list(found.estimate) == [3.0, 4.0]
-    assert np.isnan(found.low).all()
-    assert np.isnan(found.high).all()
+    result = mean_interval([[3.0, 4.0]])
+    assert list(result.estimate) == [3.0, 4.0]
+    assert np.isnan(result.low).all()
+    assert np.isnan(result.high).all()
 
 
 def test_interquartile_mean():
@@ -113,10 +110,18 @@ def test_probability_of_improvement_by_hand():
     assert probability_of_improvement(SCORES, SCORES) == 0.5
 
 
-def test_probability_of_improvement_is_mann_whitneys_u():
+def test_probability_of_improvement_is_the_mann_whitney_statistic():
     first, second = np.round(draws(1, 12, 3), 1), np.round(draws(2, 9, 3) - 0.3, 1)
     expected = [stats.mannwhitneyu(first[:, k], second[:, k]).statistic / (12 * 9) for k in range(3)]
     assert probability_of_improvement(first, second) == pytest.approx(np.mean(expected))
+
+
+def test_rank_correlation():
+    """Ranks 1 2.5 2.5 4 and 1 2 3 4."""
+    assert rank_correlation([1, 2, 2, 5], [1, 4, 9, 16]) == pytest.approx(
+        np.corrcoef([1, 2.5, 2.5, 4], [1, 2, 3, 4])[0, 1]
+    )
+    assert rank_correlation([1, 2, 3], [9, 4, 1]) == pytest.approx(-1.0)
 
 
 @pytest.mark.parametrize(("successes", "runs"), [(0, 10), (10, 10), (66, 100), (1, 1), (3, 7)])
@@ -127,12 +132,12 @@ def test_wilson(successes, runs, level):
 
 
 def test_wilson_of_many():
-    found = wilson([0, 5, 10], 10)
-    assert found.estimate.tolist() == [0.0, 0.5, 1.0]
-    assert found.low[0] == 0.0
-    assert found.high[2] == 1.0
-    assert found.low[1] == pytest.approx(0.2366, abs=1e-4)  # Newcombe 1998 gives 0.2366 and 0.7634 for 5 of 10
-    assert found.high[1] == pytest.approx(0.7634, abs=1e-4)
+    result = wilson([0, 5, 10], 10)
+    assert result.estimate.tolist() == [0.0, 0.5, 1.0]
+    assert result.low[0] == 0.0
+    assert result.high[2] == 1.0
+    assert result.low[1] == pytest.approx(0.2366, abs=1e-4)  # Newcombe 1998 gives 0.2366 and 0.7634 for 5 of 10
+    assert result.high[1] == pytest.approx(0.7634, abs=1e-4)
 
 
 def test_steps_until_solved():
@@ -142,10 +147,10 @@ def test_steps_until_solved():
     assert steps_until_solved(steps, returns, 1.0, within=1.0).tolist() == [0] * 6
 
 
-def test_a_run_ends_solved_as_training_says_it_does():
+def test_solved_at_the_end_agrees_with_curves():
     curves = monmdp.train(monmdp.make("Walk", "Full"), "Naive", 20, steps=220, points=8)
-    found = steps_until_solved(curves.steps, curves.returns, curves.optimal_return)
-    assert np.isfinite(found).tolist() == curves.solved.tolist()
+    result = steps_until_solved(curves.steps, curves.returns, curves.optimal_return)
+    assert np.isfinite(result).tolist() == curves.solved.tolist()
     assert 0 < curves.solved.sum() < 20
 
 
@@ -156,10 +161,10 @@ def test_area_under_curve():
 
 def test_paired_difference_by_hand():
     """All eight patterns of signs of 1 2 3: two have a sum of ±6 or more."""
-    found = paired_difference([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
-    assert found.estimate == pytest.approx(2.0)
-    assert found.p_value == pytest.approx(2 / 8)
-    assert 1.0 <= found.low < 2.0 < found.high <= 3.0
+    result = paired_difference([2.0, 4.0, 6.0], [1.0, 2.0, 3.0])
+    assert result.estimate == pytest.approx(2.0)
+    assert result.p_value == pytest.approx(2 / 8)
+    assert 1.0 <= result.low < 2.0 < result.high <= 3.0
     assert paired_difference([1.0, 2.0], [1.0, 2.0]) == (0.0, 0.0, 0.0, 1.0)
 
 
@@ -167,10 +172,10 @@ def test_paired_difference_uses_the_pairs():
     """A small steady difference is seen although runs differ far more among themselves."""
     base = 100.0 * draws(3, 30, 2)
     ahead = base + 0.1 + 0.05 * draws(4, 30, 2)
-    found = paired_difference(ahead, base)
-    assert found.low > 0.05
-    assert found.high < 0.15
-    assert found.p_value == pytest.approx(1e-4)
+    result = paired_difference(ahead, base)
+    assert result.low > 0.05
+    assert result.high < 0.15
+    assert result.p_value == pytest.approx(1e-4)
     shuffled = paired_difference(ahead, np.random.default_rng(0).permutation(base))
     assert shuffled.low < 0 < shuffled.high
     assert shuffled.p_value > 0.05
@@ -200,8 +205,8 @@ def test_p_values_are_uniform_without_a_difference():
 
 def test_t_intervals_cover_at_their_rate():
     """Of 4,000 intervals of 6 runs, exactly 90% in expectation; normal quantiles would cover 84%."""
-    found = mean_interval(draws(8, 6, 4_000) + 3.0, level=0.9)
-    covered = np.mean((found.low <= 3.0) & (found.high >= 3.0))
+    result = mean_interval(draws(8, 6, 4_000) + 3.0, level=0.9)
+    covered = np.mean((result.low <= 3.0) & (result.high >= 3.0))
     assert abs(covered - 0.9) < 3.5 * math.sqrt(0.9 * 0.1 / 4_000)
 
 
@@ -243,9 +248,9 @@ def test_improvement_intervals_cover_at_their_rate():
     covered = 0
     for trial in range(400):
         first, second = draws(5000 + trial, 40, 2) + 0.5, draws(9000 + trial, 30, 2)
-        found = improvement_interval(first, second, level=0.9, repeats=200, seed=trial)
-        assert found.estimate == probability_of_improvement(first, second)
-        covered += found.low <= truth <= found.high
+        result = improvement_interval(first, second, level=0.9, repeats=200, seed=trial)
+        assert result.estimate == probability_of_improvement(first, second)
+        covered += result.low <= truth <= result.high
     assert abs(covered / 400 - 0.9) < 3.5 * math.sqrt(0.9 * 0.1 / 400)
 
 
@@ -284,7 +289,6 @@ def test_wider_at_higher_levels():
         (lambda: mean_interval(["a"]), "array of numbers"),
         (lambda: mean_interval([1.0, 2.0], level=1.0), "between 0 and 1"),
         (lambda: mean_interval([1.0, 2.0], level=95), "between 0 and 1"),
-        (lambda: student_quantile(0.9, 0), "degrees of freedom"),
         (lambda: interquartile_mean([1.0, 2.0]), r"\[runs, problems\]"),
         (lambda: interquartile_mean(np.zeros((0, 3))), "at least one run"),
         (lambda: bootstrap([[math.nan]], np.mean), "without NaN"),
@@ -294,8 +298,8 @@ def test_wider_at_higher_levels():
         (lambda: performance_profile(SCORES, [math.nan]), "thresholds"),
         (lambda: optimality_gap(np.zeros((2, 2, 2))), r"\[runs, problems\]"),
         (lambda: normalised([[1.0]], 0.5, 0.5), "as good as optimal"),
-        (lambda: normalised([[1.0, 2.0]], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]), "one value a problem"),
-        (lambda: normalised([[1.0, 2.0]], [1.0, 2.0, 3.0], [0.0, 0.0]), "one value a problem"),
+        (lambda: normalised([[1.0, 2.0]], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]), "one value per problem"),
+        (lambda: normalised([[1.0, 2.0]], [1.0, 2.0, 3.0], [0.0, 0.0]), "one value per problem"),
         (lambda: probability_of_improvement(SCORES, SCORES[:, :1]), "same problems"),
         (lambda: improvement_interval(SCORES, SCORES, level=2.0), "between 0 and 1"),
         (lambda: wilson(3, 0), "at least one run"),
@@ -305,11 +309,12 @@ def test_wider_at_higher_levels():
         (lambda: steps_until_solved([0, 1], [[1.0]], 1.0), r"returns \[seed, point\]"),
         (lambda: steps_until_solved([0, 1], [[1.0, math.nan]], 1.0), "without NaN"),
         (lambda: steps_until_solved([1, 1], [[1.0, 1.0]], 1.0), "must increase"),
+        (lambda: rank_correlation([1.0, math.nan], [1.0, 2.0]), "without NaN"),
         (lambda: area_under_curve([0], [[1.0]]), "at least two points"),
         (lambda: paired_difference([1.0, 2.0], [1.0]), "of one shape"),
         (lambda: paired_difference([], []), "of one shape"),
     ],
 )
-def test_bad_input_ends_in_a_sentence(wrong, sentence):
+def test_bad_input_raises_a_clear_error(wrong, sentence):
     with pytest.raises(MonMDPError, match=sentence):
         wrong()

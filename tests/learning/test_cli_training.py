@@ -1,4 +1,4 @@
-"""`monmdp train`: what it prints, saves and draws, and how it refuses."""
+"""`monmdp train`: what it prints, saves and plots, and its errors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from comparing import CURVES, TABLES, same
 
 import monmdp
 from monmdp.cli import main
-from monmdp.cli.train import _groups
-from monmdp.training.job import Status
+from monmdp.cli.train import progress_of
+from monmdp.study.train import Status
+from monmdp.training.metrics import METRICS
 
 FIELDS = [
     "environment", "monitor", "agent", "seeds", "steps", "optimal_return", "final_return",
@@ -36,26 +37,26 @@ def train(capsys, *words: str) -> str:
 
 
 def test_json(capsys):
-    found = json.loads(train(capsys, "empty", "ask", "--agent", "directed", "--seeds", "3", "--json"))
-    assert set(FIELDS) <= set(found)
-    assert (found["environment"], found["monitor"], found["agent"]) == ("Empty", "Ask", "Directed")
-    assert (found["seeds"], found["steps"]) == (3, 15_000)
-    assert found["optimal_return"] == pytest.approx(0.99**10)
+    result = json.loads(train(capsys, "empty", "ask", "--agent", "directed", "--seeds", "3", "--json"))
+    assert set(FIELDS) <= set(result)
+    assert (result["environment"], result["monitor"], result["agent"]) == ("Empty", "Ask", "Directed")
+    assert (result["seeds"], result["steps"]) == (3, 15_000)
+    assert result["optimal_return"] == pytest.approx(0.99**10)
     curves = monmdp.train(monmdp.make("Empty", "Ask"), "Directed", 3)
-    assert found["final_return"] == curves.final_returns.mean()
-    assert found["final_return_ci"] == curves.final_return_ci
-    assert found["solved"] == curves.solved.mean()
-    assert found["observed"] == curves.observed[:, -1].mean()
-    assert found["seconds"] > 0
+    assert result["final_return"] == curves.final_returns.mean()
+    assert result["final_return_ci"] == curves.final_return_ci
+    assert result["solved"] == curves.solved.mean()
+    assert result["observed"] == curves.observed[:, -1].mean()
+    assert result["seconds"] > 0
 
 
 def test_options_reach_training(capsys):
     words = ("Walk", "Ask(cost=0.1)", "--agent", "Naive(epsilon=0.3)", "--seeds", "2", "--steps", "900")
-    found = json.loads(train(capsys, *words, "--points", "9", "--discount", "0.9", "--threads", "1", "--json"))
+    result = json.loads(train(capsys, *words, "--points", "9", "--discount", "0.9", "--threads", "1", "--json"))
     curves = monmdp.train(monmdp.make("Walk", "Ask(cost=0.1)", discount=0.9), "Naive(epsilon=0.3)", 2, 900, 9)
-    assert found["agent"] == "Naive(epsilon=0.3)"
-    assert found["final_return"] == curves.final_returns.mean()
-    assert found["optimal_return"] == pytest.approx(0.9**5)
+    assert result["agent"] == "Naive(epsilon=0.3)"
+    assert result["final_return"] == curves.final_returns.mean()
+    assert result["optimal_return"] == pytest.approx(0.9**5)
     one = json.loads(train(capsys, "RiverSwim", "--seeds", "1", "--steps", "50", "--evaluation", "sampled", "--json"))
     assert one["final_return_ci"] is None
 
@@ -67,21 +68,25 @@ def test_the_table(capsys):
     assert "45 of 45" in shown
 
 
-def test_what_can_never_be_seen_is_told(capsys):
-    """The way to the goal that needs no secret earns less than the best; what was given up has a reason."""
+def test_rewards_that_can_never_be_observed_are_reported(capsys):
+    """The cautious policy earns less than the optimal one; a reward that was given up has a reason."""
     words = ("Hazard", "Ask(never_observable=[(1, 0)])", "--agent", "DirectedModel", "--steps", "4000", "--points", "4")
     out = train(capsys, *words)
     exact = monmdp.solve(monmdp.make(*words[:2]))
-    assert f"caution earns │ {exact.cautious_return:.4f}" in " ".join(out.split())
+    assert f"cautious return {exact.cautious_return:.4f}" in " ".join(out.split())
     assert exact.cautious_return < exact.optimal_return
     assert "should have been seen" in out
-    assert "caution earns" not in train(capsys, "Loop", "Ask", "--agent", "Naive", "--steps", "100")
+    assert "cautious return" not in train(capsys, "Loop", "Ask", "--agent", "Naive", "--steps", "100")
 
 
-def test_waiting_has_a_reason():
-    nothing = Status(np.zeros(2, np.int64), 100, np.full(2, np.nan), np.zeros(2, np.int64))
-    assert "compiled" in str(_groups(nothing).title)
-    assert "compiled" not in str(_groups(nothing._replace(done=np.array([0, 1]))).title)
+def test_progress_bar():
+    """Before the first step the bar keeps its text about compiling; then it shows means over the started seeds."""
+    waiting = Status(np.zeros(2, np.int64), 100, np.full(2, np.nan), np.zeros(2, np.int64))
+    assert progress_of(waiting) == {}
+    started = Status(np.array([30, 0]), 100, np.array([0.5, np.nan]), np.array([7, 0]))
+    shown = progress_of(started)
+    assert (shown["completed"], shown["total"]) == (30, 200)
+    assert shown["description"] == "training: return 0.5000, 7 rewards observed"
 
 
 def test_save_everything(capsys, tmp_path):
@@ -103,7 +108,7 @@ def test_save_the_curves(capsys, tmp_path):
     curves = monmdp.train(monmdp.make("Loop", "Ask"), "Directed", 2, steps=600, points=10)
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["seed", "step", "return", "observed", "visited", "beta", "explored"]
+    assert list(rows[0]) == ["seed", "step", *(metric.column for metric in METRICS)]
     assert [int(row["seed"]) for row in rows] == [0] * 11 + [1] * 11
     assert [int(row["step"]) for row in rows[:11]] == curves.steps.tolist()
     assert same(np.array([float(row["return"]) for row in rows]), curves.returns.ravel())
@@ -139,7 +144,7 @@ def test_plot(capsys, tmp_path, name, magic):
         (("Empty", "Ask(cost=0.5)"), "Ask(cost=0.5)", "steps"),
     ],
 )
-def test_bad_values_end_in_one_line(capsys, words, culprit, hint):
+def test_bad_values_print_one_line(capsys, words, culprit, hint):
     assert main(["train", *words]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -149,7 +154,7 @@ def test_bad_values_end_in_one_line(capsys, words, culprit, hint):
     assert hint in printed.err
 
 
-def test_what_does_not_fit_ends_in_one_line(capsys, monkeypatch):
+def test_too_little_memory_prints_one_line(capsys, monkeypatch):
     monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
     assert main(["train", "Hazard", "Button"]) == 2
     said = capsys.readouterr().err
@@ -160,7 +165,7 @@ def test_what_does_not_fit_ends_in_one_line(capsys, monkeypatch):
 
 @pytest.mark.parametrize("option", ["--save", "--plot"])
 def test_a_folder_where_a_file_should_be(capsys, tmp_path, option):
-    """Nobody wants to train for an hour to learn that the result cannot be written."""
+    """Files are checked before training."""
     folder = tmp_path / ("taken.npz" if option == "--save" else "taken.png")
     folder.mkdir()
     assert main(["train", "Loop", "--seeds", "1", "--steps", "20", option, str(folder)]) == 2
@@ -168,18 +173,18 @@ def test_a_folder_where_a_file_should_be(capsys, tmp_path, option):
 
 
 def test_another_process_gets_the_same_numbers(tmp_path):
-    """The same seed in a fresh interpreter, with its own hash seed and threads; nothing is written on the way."""
+    """The same seed in a new interpreter, with its own hash seed and threads; no files are written."""
     words = [sys.executable, "-m", "monmdp", "train", "Hazard", "Button", "--seeds", "3", "--steps", "3000", "--json"]
     done = subprocess.run([*words, "--threads", "1"], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     curves = monmdp.train(monmdp.make("Hazard", "Button"), "Directed", 3, steps=3000)
     for name, value in curves.summary().items():
-        assert name == "seconds" or found[name] == value
+        assert name == "seconds" or result[name] == value
     assert not list(tmp_path.iterdir())
 
 
-def test_saved_files_are_whole(capsys, tmp_path):
+def test_saved_files_are_complete(capsys, tmp_path):
     path = tmp_path / "run.npz"
     train(capsys, "Loop", "--seeds", "1", "--steps", "50", "--save", str(path), "--json")
     assert zipfile.ZipFile(path).testzip() is None

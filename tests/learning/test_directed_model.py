@@ -17,7 +17,7 @@ from reference.loop import training
 import monmdp
 from monmdp import MonMDPError, Rule, Step
 from monmdp.agents.factored_model import lay_out
-from monmdp.paper.protocol import agent_defaults, paper_steps
+from monmdp.protocol import agent_defaults, paper_steps
 from monmdp.training.evaluation import new_evaluator
 from monmdp.training.job import Job, as_agent
 from monmdp.training.loop import new_cursor, new_record, stream_keys

@@ -54,7 +54,7 @@ if __name__ == "__main__":
     named = monmdp.train(problem, "drunk", 4, threads=2)
     alone = monmdp.train(problem, Drunk(), [3], threads=1, points=10)
     noisy = monmdp.train(problem, Noisy(initial_q=1.0), 4)
-    live = monmdp.train_live(__import__("gymnasium").make("FrozenLake-v1"), "Ask", Drunk(), steps=50)
+    live = monmdp.train_live(__import__("gymnasium").make("FrozenLake-v1"), "Ask", Drunk(initial_q=0.0), steps=50)
     print(json.dumps({
         "agents": [named.agent, noisy.agent],
         "explored": [float(named.explored[:, -1].mean()), float(noisy.explored[:, -1].mean())],

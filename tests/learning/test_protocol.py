@@ -9,7 +9,7 @@ import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.base import as_agent
 from monmdp.exact.bounds import visible_bounds
-from monmdp.paper.protocol import PAPER_AGENTS, paper_job, paper_steps
+from monmdp.protocol import PAPER_AGENTS, paper_job, paper_steps
 
 FALLS = (1.0, 0.1)
 

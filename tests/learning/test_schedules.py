@@ -12,7 +12,7 @@ from comparing import Q_LEARNERS
 import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.schedules import schedule
-from monmdp.paper.protocol import paper_job
+from monmdp.protocol import paper_job
 
 
 def test_a_line_reaches_both_ends():
@@ -69,7 +69,7 @@ def train(agent: str, option: str, value: object) -> None:
 @pytest.mark.parametrize("option", ["alpha", "epsilon"])
 @pytest.mark.parametrize("agent", Q_LEARNERS)
 def test_every_agent_refuses_a_nan_schedule(agent, option):
-    with pytest.raises(MonMDPError, match=r"must (be finite|stay between 0 and 1)"):
+    with pytest.raises(MonMDPError, match=r"must be (finite|between 0 and 1)"):
         train(agent, option, (1.0, math.nan))
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.kernels.returns import NEGLIGIBLE
-from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, MonMDP
+from monmdp.protocol import paper_job
 from monmdp.rng import normal, stream, uniform
 from monmdp.training.loop import Keys
 from monmdp.training.metrics import Record, new_record

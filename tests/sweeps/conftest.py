@@ -1,4 +1,4 @@
-"""No process outlives the test that started it, even when the test fails half-way."""
+"""No process outlives the test that started it, even if the test fails."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A real Ray cluster for the tests: a head without cores and two workers of one core each, on this machine.
 
-Prints the address. Reads commands from stdin: "kill" ends a worker node the hard way and says so; the end of
+Prints the address. Reads commands from stdin: "kill" kills a worker node and prints "killed"; the end of
 stdin ends the cluster, also when the test that started it was killed.
 """
 

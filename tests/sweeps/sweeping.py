@@ -1,4 +1,4 @@
-"""What the sweep tests share: a tiny sweep, folders compared bit for bit, and commands as real processes."""
+"""Shared by the sweep tests: a tiny sweep, comparison of folders bit for bit, and commands as real processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 import monmdp
 from monmdp.cli import main
-from monmdp.study.store import Store, verify
+from monmdp.study.results import Results
+from monmdp.training.job import Job
 
 #: 2 × 2 × 2 cells; the same as a sweep and as words on the command line.
 TINY = monmdp.Sweep(["Loop", "Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=3, steps=300, points=10)
@@ -28,8 +29,8 @@ SINGLE = monmdp.Sweep(["Walk"], ["Ask"], ["Naive"], seeds=3, steps=300, points=1
 
 
 def contents(folder: Path) -> dict[str, dict[str, Any]]:
-    """Everything a folder holds, kind → column → bits, in an order that does not depend on its files."""
-    found = {}
+    """The content of a folder, kind → column → bits, in an order that does not depend on its files."""
+    columns = {}
     for kind in ("curves", "tables"):
         table = monmdp.load(folder, kind=kind)
         labels = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
@@ -37,8 +38,8 @@ def contents(folder: Path) -> dict[str, dict[str, Any]]:
             table = table.set_column(table.column_names.index(name), name, table.column(name).cast(pa.string()))
         keys = [name for name in ("cell", "seed", "step") if name in table.column_names]
         table = table.sort_by([(key, "ascending") for key in keys]).combine_chunks()
-        found[kind] = {name: _bits(table.column(name)) for name in table.column_names}
-    return found
+        columns[kind] = {name: _bits(table.column(name)) for name in table.column_names}
+    return columns
 
 
 def _bits(column: pa.ChunkedArray) -> Any:
@@ -51,7 +52,7 @@ def _bits(column: pa.ChunkedArray) -> Any:
 
 
 def assert_same(left: Path, right: Path) -> None:
-    """The same runs with the same data, value for value, whatever the files are called."""
+    """The same runs with the same data, value for value, whatever the names of the files."""
     one, other = contents(left), contents(right)
     for kind in one:
         assert list(one[kind]) == list(other[kind])
@@ -60,34 +61,40 @@ def assert_same(left: Path, right: Path) -> None:
 
 
 def file_bytes(folder: Path) -> dict[str, bytes]:
-    """Every file by its place in the folder."""
+    """Every file by its path in the folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def finished(folder: Path) -> list[Path]:
-    """Curves files that are there under their final name."""
+    """Curves files with their final name."""
     return sorted((folder / "curves").rglob("*.parquet"))
 
 
 def damage(folder: Path) -> list[str]:
-    """What a check of every byte complains about."""
-    return [why for _, why in verify(Store(folder)) if why]
+    """One message per damaged file."""
+    return Results(folder, required=False).damaged
+
+
+def single_job(environment: Any, monitor: Any, agent: Any, **fields: Any) -> Job:
+    """The job of a sweep with one environment, monitor and agent."""
+    (job,) = monmdp.Sweep([environment], [monitor], [agent], **fields).jobs()
+    return job
 
 
 def runs_on_disk(folder: Path) -> int:
-    """Distinct runs, counted from rows."""
+    """The number of distinct runs, counted from rows."""
     rows = monmdp.load(folder, columns=["cell", "seed"])
     return len(set(zip(rows.column("cell").to_pylist(), rows.column("seed").to_pylist(), strict=True)))
 
 
 def said(capsys: Any, *words: str) -> str:
-    """What a command prints; it must end well."""
+    """The output of a command, which must succeed."""
     assert main(list(words)) == 0
     return capsys.readouterr().out
 
 
 def complaint(capsys: Any, *words: str) -> str:
-    """The one line a failing command says, with exit code 2."""
+    """The one line that a failing command prints, with exit code 2."""
     try:
         code = main(list(words))
     except SystemExit as stop:
@@ -108,7 +115,7 @@ _STARTED: list[subprocess.Popen[str]] = []
 
 
 def start(*words: str, script: str = _MAIN, **environment: str) -> subprocess.Popen[str]:
-    """`monmdp WORDS`, or a Python script, as a process that Ctrl-C and kill reach like a user's."""
+    """Start `monmdp WORDS`, or a Python script, as a process that can be interrupted and killed."""
     process = subprocess.Popen(
         [sys.executable, "-c", _HEAR + script, *words],
         stdout=subprocess.PIPE,
@@ -121,7 +128,7 @@ def start(*words: str, script: str = _MAIN, **environment: str) -> subprocess.Po
 
 
 def stop_all() -> None:
-    """End what is still running."""
+    """End all processes that still run."""
     while _STARTED:
         process = _STARTED.pop()
         if process.poll() is None:
@@ -132,7 +139,7 @@ def stop_all() -> None:
 
 
 def end(process: subprocess.Popen[str], deadline: float = 120) -> tuple[int, str, str]:
-    """Wait for a process to end; its exit code, output and complaints."""
+    """Wait for a process to end; returns its exit code, output and error output."""
     try:
         out, err = process.communicate(timeout=deadline)
     except subprocess.TimeoutExpired:
@@ -143,11 +150,11 @@ def end(process: subprocess.Popen[str], deadline: float = 120) -> tuple[int, str
 
 
 def until(condition: Callable[[], Any], process: subprocess.Popen[str], deadline: float = 120) -> bool:
-    """Wait until something is so; false if the process ended before."""
+    """Wait until a condition holds; returns False if the process ended before."""
     last = time.monotonic() + deadline
     while not condition():
         if process.poll() is not None:
             return False
-        assert time.monotonic() < last, "waited in vain"
+        assert time.monotonic() < last, "the condition did not become true"
         time.sleep(0.01)
     return True

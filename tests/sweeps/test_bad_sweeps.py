@@ -1,4 +1,4 @@
-"""Bad sweeps end in one clear sentence, exit code 2, and before any work is done."""
+"""An invalid sweep gives one clear line and exit code 2, before anything is trained or written."""
 
 from __future__ import annotations
 
@@ -8,21 +8,17 @@ import pytest
 from sweeping import TINY_WORDS, complaint, file_bytes
 
 import monmdp
-from monmdp.study import runner
+from monmdp.study import executors
 
 
 @pytest.fixture
 def idle(monkeypatch):
-    """Nothing may be trained."""
-
-    def work(*_):
-        pytest.fail("the sweep was started")
-
-    monkeypatch.setattr(runner, "_run_here", work)
+    """Fail if anything is trained."""
+    monkeypatch.setattr(executors.Threads, "start", lambda *_: pytest.fail("the sweep was started"))
 
 
 def refused(capsys, tmp_path, *words: str) -> str:
-    """The one line; not even the folder was made."""
+    """The one line; the folder is not created."""
     said = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
     assert not (tmp_path / "r").exists()
     return said
@@ -36,7 +32,7 @@ def refused(capsys, tmp_path, *words: str) -> str:
         (("--monitors", "Asc"), "'Asc'", "'Ask'"),
         (("--agents", "Directed(beta=1)"), "'beta'", "'beta_bar'"),
         (("--monitors", "Ask(price=1)"), "'price'", "cost"),
-        (("--envs", "Walk"), "Walk + Full", "how many steps"),
+        (("--envs", "Walk"), "Walk + Full", "number of training steps"),
         (("--envs", ","), "environments", "at least one"),
         (("--preset", "papr"), "'papr'", "'paper'"),
         (("--seeds", "0"), "0", "seeds"),
@@ -51,7 +47,7 @@ def refused(capsys, tmp_path, *words: str) -> str:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_words(idle, capsys, tmp_path, words, culprit, hint):
+def test_invalid_arguments(idle, capsys, tmp_path, words, culprit, hint):
     said = refused(capsys, tmp_path, *words)
     assert culprit in said
     assert hint in said
@@ -87,25 +83,25 @@ def test_words(idle, capsys, tmp_path, words, culprit, hint):
         ("[[sweep]]\ndiscount = nan", "nan"),
     ],
 )
-def test_files(idle, capsys, tmp_path, text, culprit):
+def test_invalid_files(idle, capsys, tmp_path, text, culprit):
     (tmp_path / "bad.toml").write_text(text)
     assert culprit in refused(capsys, tmp_path, "--sweep", str(tmp_path / "bad.toml"))
 
 
-def test_a_file_that_is_no_text(idle, capsys, tmp_path):
+def test_a_binary_file(idle, capsys, tmp_path):
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe\x00")
     assert "not a TOML file" in refused(capsys, tmp_path, "--sweep", str(tmp_path / "bad.toml"))
 
 
 @pytest.mark.parametrize("agent", ["Naive(alpha=2)", "Naive(epsilon=-1)", "Directed(successor_discount=5)"])
-def test_options_out_of_range_are_refused_before_the_first_run(idle, capsys, tmp_path, agent):
-    """Not seed by seed, after the rest of the sweep."""
+def test_options_out_of_range_fail_before_the_first_run(idle, capsys, tmp_path, agent):
+    """Not once per seed, after the rest of the sweep."""
     words = ("--envs", "Loop", "--monitors", "Full", "--steps", "100", "--agents", f"UCB,{agent}")
     refused(capsys, tmp_path, *words)
 
 
 @pytest.mark.parametrize("threads", ["0", "-1"])
-def test_threads_that_do_not_exist(capsys, tmp_path, threads):
+def test_invalid_number_of_threads(capsys, tmp_path, threads):
     """As for `train`: a number of threads is at least 1."""
     assert threads in complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path), "--threads", threads)
 

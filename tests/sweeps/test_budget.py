@@ -1,4 +1,4 @@
-"""Part of a budget, the presets that use one, and the return that a stored run is measured against."""
+"""Budgets as a part of the paper's steps, presets with their own budgets, and the target return of stored runs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sweeping import complaint, said
+from sweeping import complaint, said, single_job
 
 import monmdp
 from monmdp import MonMDPError, Sweep
-from monmdp.study import runner
-from monmdp.study.plan import wanted
+from monmdp.paper.presets import ABLATIONS, PRESETS, preset
+from monmdp.study import executors
+from monmdp.study.plan import requested
 from monmdp.study.results import Results
-from monmdp.study.summary import fraction_solved
-from monmdp.study.sweep import ABLATIONS, PRESETS, narrowed, preset
+from monmdp.study.sweep import narrowed
 
 #: The paper's training steps, as its appendix lists them.
 STEPS = {
@@ -28,8 +28,8 @@ ALL_STEPS = sum(STEPS.values()) * sum(TIMES.values())  # 95,000 × 37
 
 @pytest.fixture
 def idle(monkeypatch):
-    """Nothing may be trained."""
-    monkeypatch.setattr(runner, "_run_here", lambda *_: pytest.fail("the sweep was started"))
+    """Fail if anything is trained."""
+    monkeypatch.setattr(executors.Threads, "start", lambda *_: pytest.fail("the sweep was started"))
 
 
 @pytest.fixture(autouse=True)
@@ -51,50 +51,46 @@ def number(text: str) -> int:
 
 @pytest.mark.parametrize(("budget", "part"), [(0.1, 10), (0.2, 5), (1.0, 1), (1, 1)])
 def test_a_part_of_the_papers_steps(budget, part):
-    cells = Sweep(agents=["DirectedModel"], budget=budget).cells()
-    assert len(cells) == 48
-    for cell in cells:
-        environment, monitor = cell.settings["environment"], cell.settings["monitor"]
-        assert cell.settings["steps"] == cell.job.steps == STEPS[environment] * TIMES[monitor] // part
+    jobs = Sweep(agents=["DirectedModel"], budget=budget).jobs()
+    assert len(jobs) == 48
+    for job in jobs:
+        environment, monitor = job.run_settings["environment"], job.run_settings["monitor"]
+        assert job.run_settings["steps"] == job.steps == STEPS[environment] * TIMES[monitor] // part
 
 
 def test_more_than_the_papers_steps():
-    (cell,) = Sweep(["Loop"], ["Ask"], ["Naive"], budget=2.5).cells()
-    assert cell.settings["steps"] == 37_500
+    assert single_job("Loop", "Ask", "Naive", budget=2.5).steps == 37_500
 
 
-def test_a_part_that_is_not_whole_is_rounded_and_never_nothing():
+def test_steps_are_rounded_and_at_least_one():
     for budget, steps in ((0.00033, 2), (0.0001, 1), (1e-9, 1)):
-        (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=budget).cells()
-        assert cell.settings["steps"] == steps
+        assert single_job("Loop", "Full", "Naive", budget=budget).steps == steps
 
 
-def test_points_never_exceed_steps_unless_asked_for():
-    (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=0.1).cells()
-    assert (cell.settings["steps"], cell.settings["points"]) == (500, 500)
-    (cell,) = Sweep(["Loop"], ["Full"], ["Naive"], budget=0.1, points=501).cells()
+def test_points_are_at_most_the_steps():
+    job = single_job("Loop", "Full", "Naive", budget=0.1)
+    assert (job.steps, job.run_settings["points"]) == (500, 500)
     with pytest.raises(MonMDPError, match=r"more points \(501\) than steps \(500\)"):
-        _ = cell.settings
+        single_job("Loop", "Full", "Naive", budget=0.1, points=501)
 
 
 def test_variants_have_the_budget_of_their_kind():
-    (cell,) = Sweep(["Loop(reward_noise=0.1)"], ["Ask(cost=0.5)"], ["Naive"], budget=0.1).cells()
-    assert cell.settings["steps"] == 1500
+    assert single_job("Loop(reward_noise=0.1)", "Ask(cost=0.5)", "Naive", budget=0.1).steps == 1500
 
 
-def test_the_same_steps_are_the_same_run_however_they_were_said():
-    """A tenth of 15,000 and 1,500 are one cell, and are done once."""
+def test_equal_steps_are_the_same_runs():
+    """A tenth of 15,000 steps and 1,500 steps are one job, which is trained once."""
     by_budget = Sweep(["Loop"], ["Ask"], ["Naive"], seeds=2, budget=0.1)
     by_steps = Sweep(["Loop"], ["Ask"], ["Naive"], seeds=2, steps=1500)
-    assert by_budget.cells()[0].identity == by_steps.cells()[0].identity
-    assert len(wanted([by_budget, by_steps])) == 1
-    assert by_budget.cells()[0].identity != Sweep(["Loop"], ["Ask"], ["Naive"]).cells()[0].identity
+    assert len(requested([by_budget, by_steps])) == 1
+    assert len(requested([by_budget, Sweep(["Loop"], ["Ask"], ["Naive"])])) == 2
 
 
 def test_narrowed():
-    (sweep,) = narrowed(preset("paper"), ["Loop"], ["Ask"], ["Naive"], budget=0.1)
-    assert [cell.settings["steps"] for cell in sweep.cells()] == [1500]
-    (sweep,) = narrowed(preset("tenth"), ["Loop"], ["Ask"])
+    rows = {"environments": ["Loop"], "monitors": ["Ask"], "agents": ["Naive"]}
+    (sweep,) = narrowed([preset("paper")], **rows, budget=0.1)
+    assert [job.steps for job in sweep.jobs()] == [1500]
+    (sweep,) = narrowed([preset("tenth")], environments=["Loop"], budget=None)
     assert sweep.budget == 0.1
 
 
@@ -103,18 +99,20 @@ def test_from_a_file(tmp_path, capsys):
         '[[sweep]]\nenvironments = ["Loop", "Hazard"]\nmonitors = ["Ask"]\nagents = ["Naive"]\n'
         "seeds = 3\nbudget = 0.1\n"
     )
-    told = plan(said(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--dry-run", "--out", str(tmp_path)))
-    assert number(told["steps to do"]) == 3 * (1500 + 3000)
+    settings = plan(
+        said(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--dry-run", "--out", str(tmp_path))
+    )
+    assert number(settings["steps to do"]) == 3 * (1500 + 3000)
 
 
 # The command line
 
 
 def test_dry_run(idle, capsys, tmp_path):
-    told = plan(said(capsys, "reproduce", "--budget", "0.1", "--dry-run", "--out", str(tmp_path / "r")))
-    assert told["cells"] == "288"
-    assert number(told["runs to do"]) == 28_800
-    assert number(told["steps to do"]) == 600 * ALL_STEPS // 10 == 210_900_000
+    settings = plan(said(capsys, "reproduce", "--budget", "0.1", "--dry-run", "--out", str(tmp_path / "r")))
+    assert settings["cells"] == "288"
+    assert number(settings["runs to do"]) == 28_800
+    assert number(settings["steps to do"]) == 600 * ALL_STEPS // 10 == 210_900_000
     assert not (tmp_path / "r").exists()
 
 
@@ -133,41 +131,43 @@ def test_a_real_run(capsys, tmp_path):
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
 def test_bad_budgets(idle, capsys, tmp_path, budget, culprit, dry):
     words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", f"--budget={budget}", *dry)
-    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
-    assert culprit in told
-    assert "udget" in told
+    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    assert culprit in settings
+    assert "udget" in settings
     assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("text", ["-1", "'a tenth'", "nan", "[0.1]"])
 def test_bad_budgets_in_a_file(idle, capsys, tmp_path, text):
     (tmp_path / "bad.toml").write_text(f"[[sweep]]\nbudget = {text}\n")
-    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), "--sweep", str(tmp_path / "bad.toml"))
-    assert "udget" in told
+    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), "--sweep", str(tmp_path / "bad.toml"))
+    assert "udget" in settings
     assert not (tmp_path / "r").exists()
 
 
-def test_a_budget_of_a_problem_without_one(idle, capsys, tmp_path):
+def test_a_budget_for_a_problem_outside_the_paper(idle, capsys, tmp_path):
     words = ("--envs", "Walk", "--monitors", "Full", "--agents", "Naive", "--budget", "0.1")
-    told = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
-    assert "Walk + Full is not one of the paper's problems" in told
+    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    assert "Walk + Full is not one of the paper's problems" in settings
 
 
 # Presets
 
 
 def cells_of(name: str) -> list[tuple[dict, list[int]]]:
-    """Settings and seeds of every cell."""
-    return [(cell.settings, seeds) for cell, seeds in wanted(preset(name))]
+    """Settings and seeds of every job."""
+    return [(request.job.run_settings, list(request.seeds)) for request in requested(preset(name))]
 
 
 def test_the_tenth(capsys, tmp_path):
     cells = cells_of("tenth")
     assert len(cells) == 48
-    assert {(told["environment"], told["monitor"]) for told, _ in cells} == {(e, m) for e in STEPS for m in TIMES}
-    for told, seeds in cells:
-        assert told["agent"] == "DirectedModel"
-        assert told["steps"] == STEPS[told["environment"]] * TIMES[told["monitor"]] // 10
+    assert {(settings["environment"], settings["monitor"]) for settings, _ in cells} == {
+        (e, m) for e in STEPS for m in TIMES
+    }
+    for settings, seeds in cells:
+        assert settings["agent"] == "DirectedModel"
+        assert settings["steps"] == STEPS[settings["environment"]] * TIMES[settings["monitor"]] // 10
         assert seeds == list(range(100))
     out = plan(said(capsys, "reproduce", "--preset", "tenth", "--dry-run", "--out", str(tmp_path / "r")))
     assert number(out["runs to do"]) == 4800
@@ -177,20 +177,20 @@ def test_the_tenth(capsys, tmp_path):
 def test_the_follow_up(capsys, tmp_path):
     cells = cells_of("followup")
     assert len(cells) == 48 * 4
-    assert len({(told["environment"], told["monitor"]) for told, _ in cells}) == 48
-    options = Counter((told["agent_class"], told["agent_options"]["known_monitor"]) for told, _ in cells)
+    assert len({(settings["environment"], settings["monitor"]) for settings, _ in cells}) == 48
+    options = Counter((settings["agent_class"], settings["agent_options"]["known_monitor"]) for settings, _ in cells)
     assert options == {(name, known): 48 for name in ("DirectedModel", "MonitoredMBIE") for known in (True, False)}
-    for told, seeds in cells:
-        assert told["steps"] == 20_000
+    for settings, seeds in cells:
+        assert settings["steps"] == 20_000
         assert seeds == list(range(30))
     out = plan(said(capsys, "reproduce", "--preset", "followup", "--dry-run", "--out", str(tmp_path / "r")))
     assert number(out["steps to do"]) == 48 * 4 * 30 * 20_000
 
 
 def test_all_agents_have_the_follow_ups_steps():
-    """So that runs of the follow-up are not repeated, and no agent is left out."""
+    """So that runs of the follow-up are not repeated; and no agent is missing."""
     agents, followup = cells_of("agents"), cells_of("followup")
-    assert {told["agent_class"] for told, _ in agents} == set(monmdp.AGENTS)
+    assert {settings["agent_class"] for settings, _ in agents} == set(monmdp.AGENTS)
     assert len(agents) == 48 * len(monmdp.AGENTS)
     assert sum(pair in agents for pair in followup) == 48 * 2
 
@@ -198,24 +198,24 @@ def test_all_agents_have_the_follow_ups_steps():
 def test_the_unsolvable():
     cells = cells_of("unsolvable")
     assert len(cells) == 24 * 4
-    assert len({told["monitor"] for told, _ in cells}) == 24
-    options = Counter((told["agent_class"], told["agent_options"]["known_monitor"]) for told, _ in cells)
+    assert len({settings["monitor"] for settings, _ in cells}) == 24
+    options = Counter((settings["agent_class"], settings["agent_options"]["known_monitor"]) for settings, _ in cells)
     assert options == {(name, known): 24 for name in ("DirectedModel", "MonitoredMBIE") for known in (True, False)}
-    for told, seeds in cells:
-        assert told["environment"] == "Bottleneck"
-        assert told["steps"] == 50_000
+    for settings, seeds in cells:
+        assert settings["environment"] == "Bottleneck"
+        assert settings["steps"] == 50_000
         assert seeds == list(range(30))
-        assert told["agent_options"]["minimum_reward"] == -10.0
-    kinds = Counter(told["monitor"].split("(")[0] for told, _ in cells)
+        assert settings["agent_options"]["minimum_reward"] == -10.0
+    kinds = Counter(settings["monitor"].split("(")[0] for settings, _ in cells)
     assert kinds == dict.fromkeys(["FullRandom", "Ask", "Button", "Experts", "PaidExperts", "Level"], 16)
 
 
-def test_the_unsolvable_problems_are():
+def test_the_unsolvable_problems_have_hidden_rewards():
     """25 hidden rewards, those of the column; the others are shown with chance ρ at best, 1, 0.8, 0.2 and 0.05."""
     chances = Counter()
-    (sweep,) = preset("unsolvable")
-    for cell in sweep.cells()[:: len(sweep.agents)]:
-        problem = cell.problem
+    sweep = preset("unsolvable")
+    for job in sweep.jobs()[:: len(sweep.agents)]:
+        problem = job.problem
         hidden = monmdp.solve(problem).hidden_rewards
         assert len(hidden) == 25
         assert {state.rstrip(")").split(", ")[1] for state, _ in hidden} == {"2"}
@@ -224,12 +224,12 @@ def test_the_unsolvable_problems_are():
 
 
 def test_the_ablation():
-    """The whole agent and five that lack something, each in one way only."""
+    """The whole agent and five variants, each without one idea."""
     cells = cells_of("ablation")
     assert len(cells) == 48 * 6
-    for told, seeds in cells:
-        assert told["agent_class"] == "DirectedModel"
-        assert told["steps"] == STEPS[told["environment"]] * TIMES[told["monitor"]] // 10
+    for settings, seeds in cells:
+        assert settings["agent_class"] == "DirectedModel"
+        assert settings["steps"] == STEPS[settings["environment"]] * TIMES[settings["monitor"]] // 10
         assert seeds == list(range(20))
     default = monmdp.AGENTS.build("DirectedModel")
     changed = [
@@ -242,9 +242,8 @@ def test_the_ablation():
 
 
 @pytest.mark.parametrize("name", ["tenth", "agents", "followup", "known-monitor", "unsolvable", "ablation"])
-def test_what_a_preset_says_is_what_it_does(name):
-    described, sweeps = PRESETS[name]
-    (sweep,) = sweeps
+def test_descriptions_of_presets(name):
+    described, sweep = PRESETS[name]
     assert f"{sweep.seeds} seeds" in described
     if sweep.steps:
         assert f"{sweep.steps:,} steps" in described
@@ -253,9 +252,9 @@ def test_what_a_preset_says_is_what_it_does(name):
         assert sweep.budget == 0.1
 
 
-# What a stored run is measured against
+# The target return of stored runs
 
-#: The reward of a cell on the way to the goal is a secret, so that caution earns less.
+#: The reward of a cell on the path to the goal is never observable, so that the minimax policy avoids it.
 DETOUR = "Ask(never_observable=[(1, 0)])"
 
 
@@ -291,13 +290,9 @@ def test_solved_follows_the_target(stored):
     assert naive.solved.tolist() == (naive.final_returns >= exact.minimax_return - 1e-6).tolist()
     for cell in results.cells.values():
         assert cell.finals(["solved"])["solved"] == cell.solved.tolist()
-    identities = {path.stem.partition("-")[0] for path in (stored / "tables").rglob("*.parquet")}
-    assert sorted(fraction_solved(stored, identities).values()) == sorted(
-        (int(cell.solved.sum()), 3) for cell in results.cells.values()
-    )
 
 
-def test_what_is_stored_is_what_training_says(stored):
+def test_stored_runs_equal_trained_runs(stored):
     curves = monmdp.train(monmdp.make("Hazard", DETOUR), "DirectedModel", 3, steps=4000, points=8)
     cell = Results(stored).cell("Hazard", DETOUR, "DirectedModel")
     assert np.array_equal(cell.curve("return"), curves.returns)
@@ -305,16 +300,16 @@ def test_what_is_stored_is_what_training_says(stored):
     assert cell.solved.tolist() == curves.solved.tolist()
 
 
-# Mistakes that were made once
+# Invalid budgets
 
 
-def test_no_budget_is_no_sweep(idle, capsys, tmp_path):
+def test_a_budget_of_zero(idle, capsys, tmp_path):
     words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", "--budget", "0", "--dry-run")
     assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
 
 
 @pytest.mark.parametrize("words", [("--preset", "followup", "--budget", "0.1"), ("--steps", "100", "--budget", "-5")])
-def test_a_budget_is_not_ignored(idle, capsys, tmp_path, words):
-    """Steps and a part of the protocol's steps cannot both be meant: 20,000 would be trained, not a tenth of it."""
+def test_steps_and_a_budget_exclude_each_other(idle, capsys, tmp_path, words):
+    """Otherwise 20,000 steps would be trained, not a tenth of them."""
     names = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive")
     assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *names, *words, "--dry-run")

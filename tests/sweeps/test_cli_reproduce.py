@@ -1,4 +1,4 @@
-"""`monmdp reproduce`: plans, parts of a preset, and what it says."""
+"""`monmdp reproduce`: plans, parts of a preset, and output."""
 
 from __future__ import annotations
 
@@ -18,31 +18,30 @@ def wide(monkeypatch):
 
 def plan(out: str) -> dict[str, str]:
     """The table of a dry run."""
-    cells = [re.split(r"\s*│\s*", line.strip(" │\n")) for line in out.splitlines() if "│" in line]
-    return dict(cells)
+    return dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in out.splitlines()[1:])
 
 
 def test_dry_run_of_the_paper(tmp_path, capsys):
-    told = plan(said(capsys, "reproduce", "--dry-run", "--out", str(tmp_path / "r")))
-    assert told["cells"] == "288"
-    assert told["runs to do"] == "28,800"
-    assert told["steps to do"] == "2,109,000,000"
-    assert re.fullmatch(r"about [\d.]+ [KMG]iB at most", told["memory"])
-    assert re.fullmatch(r"about [\d,]+ s on \d+ cores", told["time"])
+    rows = plan(said(capsys, "reproduce", "--dry-run", "--out", str(tmp_path / "r")))
+    assert rows["cells"] == "288"
+    assert rows["runs to do"] == "28,800"
+    assert rows["steps to do"] == "2,109,000,000"
+    assert re.fullmatch(r"about [\d.]+ [KMG]iB at most", rows["memory"])
+    assert re.fullmatch(r"about [\d,]+ s on \d+ cores", rows["time"])
     assert not (tmp_path / "r").exists()
 
 
 def test_dry_run_of_what_is_left(tmp_path, capsys):
-    """Two files a cell: the plan counts both, as the real thing does."""
+    """The plan counts both files of a cell, as the sweep does."""
     words = ("--envs", "Walk", "--monitors", "Full", "--agents", "Naive", "--steps", "100", "--points", "5")
     said(capsys, "reproduce", *words, "--seeds", "30", "--out", str(tmp_path))
     before = file_bytes(tmp_path)
     assert len(finished(tmp_path)) == 2
-    told = plan(said(capsys, "reproduce", *words, "--seeds", "40", "--dry-run", "--out", str(tmp_path)))
+    rows = plan(said(capsys, "reproduce", *words, "--seeds", "40", "--dry-run", "--out", str(tmp_path)))
     assert file_bytes(tmp_path) == before
-    assert told["runs there already"] == "30"
-    assert told["runs to do"] == "10"
-    assert told["steps to do"] == "1,000"
+    assert rows["runs done already"] == "30"
+    assert rows["runs to do"] == "10"
+    assert rows["steps to do"] == "1,000"
 
 
 def test_dry_run_of_a_shard(tmp_path, capsys):
@@ -56,7 +55,7 @@ def test_dry_run_of_a_shard(tmp_path, capsys):
 
 
 def test_dry_run_into_an_empty_folder(tmp_path, capsys):
-    """The real run would take it, so the plan does."""
+    """A sweep accepts an empty folder, so the plan does."""
     assert plan(said(capsys, "reproduce", *TINY_WORDS, "--dry-run", "--out", str(tmp_path)))["runs to do"] == "24"
     assert list(tmp_path.iterdir()) == []
 
@@ -107,16 +106,16 @@ def test_a_sweep_file(tmp_path, capsys):
     assert file_bytes(tmp_path / "file") == file_bytes(tmp_path / "words") == file_bytes(tmp_path / "python")
 
 
-def test_folders_are_named_as_they_are(tmp_path, capsys):
-    """Square brackets in a path are no markup."""
+def test_folder_names_with_brackets(tmp_path, capsys):
+    """Square brackets in a path are not markup."""
     folder = tmp_path / "runs [bold] of [red]today"
     for _ in range(2):
         assert str(folder) in said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert "[bold]of[red]today" in "".join(said(capsys, "results", str(folder)).split())
 
 
-def test_on_a_pipe_there_is_no_progress_bar(tmp_path):
-    """Log files get lines, without control characters and without a word on stderr."""
+def test_no_progress_bar_on_a_pipe(tmp_path):
+    """Log files get lines without control characters; nothing goes to stderr."""
     code, out, err = end(start("reproduce", *TINY_WORDS, "--out", str(tmp_path)))
     assert (code, err) == (0, "")
     assert re.search("^24 runs in ", out, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""`monmdp results`: what is there, whether it is sound."""
+"""`monmdp results`: the list of runs, and the check of its files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
 def test_as_a_table(folder, capsys):
     out = said(capsys, "results", str(folder))
     assert "24 runs" in " ".join(out.split())
-    found = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
-    assert found == [
+    rows = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
+    assert rows == [
         (environment, monitor, agent, "300", "3")
         for environment in ("Loop", "Walk")
         for monitor in ("Ask", "Full")
@@ -36,27 +36,27 @@ def test_as_a_table(folder, capsys):
 
 
 def test_as_json(folder, capsys):
-    told = json.loads(said(capsys, "results", str(folder), "--json"))
-    assert (told["runs"], len(told["cells"]), told["damaged"]) == (24, 8, [])
-    first = told["cells"][0]
+    listed = json.loads(said(capsys, "results", str(folder), "--json"))
+    assert (listed["runs"], len(listed["cells"]), listed["damaged"]) == (24, 8, [])
+    first = listed["cells"][0]
     assert (first["environment"], first["monitor"], first["agent"], first["steps"], first["runs"]) == (
         "Loop", "Ask", "Directed", 300, 3,
     )  # fmt: skip
-    assert told["bytes"] == sum(path.stat().st_size for path in folder.rglob("*.parquet"))
+    assert listed["bytes"] == sum(path.stat().st_size for path in folder.rglob("*.parquet"))
 
 
-def test_verify_a_sound_folder(folder, capsys):
-    assert "All 16 files are sound." in said(capsys, "results", str(folder), "--verify")
+def test_verify_an_intact_folder(folder, capsys):
+    assert "All 16 files are intact." in said(capsys, "results", str(folder), "--verify")
 
 
 def test_json_stays_json_when_verified(folder):
-    """What a script reads from stdout is one object, whatever else was asked for."""
+    """Standard output is one JSON object, also with --verify."""
     code, out, _ = end(start("results", str(folder), "--verify", "--json"))
     assert code == 0
     assert json.loads(out)["runs"] == 24
 
 
-def test_verify_complains_in_one_line(tmp_path):
+def test_verify_reports_damage_in_one_line(tmp_path):
     monmdp.run_sweep([SINGLE], tmp_path)
     victim = finished(tmp_path)[0]
     victim.write_bytes(victim.read_bytes()[:100])
@@ -67,7 +67,7 @@ def test_verify_complains_in_one_line(tmp_path):
 
 
 def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):
-    """As two processes on one folder may leave it."""
+    """Two processes with the same folder may save a run twice."""
     for place, seeds in (("a", [0, 1]), ("b", [1, 2])):
         sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=50, points=5)
         monmdp.run_sweep([sweep], tmp_path / place)
@@ -76,12 +76,12 @@ def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):
     assert json.loads(said(capsys, "results", str(tmp_path / "a"), "--json"))["runs"] == 3
 
 
-def test_cells_that_differ_in_a_setting_are_listed_apart(tmp_path, capsys):
-    """The same names with other steps are another cell, and must not look like more seeds."""
+def test_cells_that_differ_in_a_setting_are_listed_separately(tmp_path, capsys):
+    """The same names with a different number of steps are a different cell."""
     for steps in (50, 60):
         monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], 2, steps=steps, points=5)], tmp_path)
-    told = json.loads(said(capsys, "results", str(tmp_path), "--json"))
-    assert [cell["runs"] for cell in told["cells"]] == [2, 2]
+    listed = json.loads(said(capsys, "results", str(tmp_path), "--json"))
+    assert [cell["runs"] for cell in listed["cells"]] == [2, 2]
 
 
 @pytest.mark.parametrize("words", [(), ("--verify",), ("--json",), ("--compact",)])

@@ -1,4 +1,4 @@
-"""Compaction: fewer files, the same data, and no moment in which a run is missing or counts twice."""
+"""Compaction: fewer files, the same data; at no moment is a run missing or counted twice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from sweeping import assert_same, complaint, damage, file_bytes, finished, said
 
 import monmdp
 from monmdp.study import store
-from monmdp.study.compaction import compact
-from monmdp.study.store import Store
+from monmdp.study.results import compact
 
 SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], seeds=60, steps=100, points=5)
 WORDS = (
@@ -49,18 +48,18 @@ def test_fewer_files_same_data(many, folder, capsys):
 
 
 def test_a_compacted_folder_grows(many, folder, tmp_path):
-    compact(Store(folder))
+    compact(folder)
     more = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], seeds=70, steps=100, points=5)
     report = monmdp.run_sweep([more], folder)
     assert (report.done, report.skipped) == (20, 120)
-    compact(Store(folder))
+    compact(folder)
     monmdp.run_sweep([more], tmp_path / "at once")
     assert_same(folder, tmp_path / "at once")
 
 
 def test_interrupted_before_the_parts_are_removed(many, folder, capsys):
     """The merged files and some or all of their parts are there: every run counts once."""
-    compact(Store(folder))
+    compact(folder)
     for part in finished(many)[::2]:
         shutil.copy(part, folder / part.relative_to(many))
     assert len(finished(folder)) > 2
@@ -76,7 +75,7 @@ def test_interrupted_before_the_parts_are_removed(many, folder, capsys):
 @pytest.mark.parametrize("kind", ["curves", "tables"])
 def test_interrupted_between_curves_and_tables(many, folder, kind, capsys):
     """One kind is merged and the other is not yet: nothing is lost, and nothing is trained again."""
-    compact(Store(folder))
+    compact(folder)
     shutil.rmtree(folder / kind)
     shutil.copytree(many / kind, folder / kind)
     assert_same(folder, many)
@@ -93,9 +92,9 @@ def test_killed_while_writing_the_merged_file(many, folder, monkeypatch):
         raise KeyboardInterrupt
 
     before = file_bytes(folder)
-    monkeypatch.setattr(store, "write_aside", power_cut)
+    monkeypatch.setattr(store, "write_atomically", power_cut)
     with pytest.raises(KeyboardInterrupt):
-        compact(Store(folder))
+        compact(folder)
     assert file_bytes(folder) == before
 
 
@@ -114,5 +113,5 @@ def test_damaged_files_are_left_alone(folder, kind, capsys):
     assert len(list((folder / kind / "Walk" / "Ask").rglob("*.parquet"))) == 1
 
 
-def test_a_folder_that_is_none(tmp_path, capsys):
+def test_a_folder_without_results(tmp_path, capsys):
     assert "not a results folder" in complaint(capsys, "results", str(tmp_path), "--compact")

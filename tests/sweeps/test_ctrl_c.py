@@ -1,4 +1,4 @@
-"""Ctrl-C: the command ends soon, what is finished is on disk, and the same command goes on from there."""
+"""Ctrl-C: the command ends soon, finished runs are saved, and the same command continues from there."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def interrupted(tmp_path, **long: int) -> tuple[int, str, str]:
     return end(process, deadline=10)
 
 
-def test_ctrl_c_keeps_what_is_finished(tmp_path):
+def test_ctrl_c_saves_finished_runs(tmp_path):
     code, out, err = interrupted(tmp_path, seeds=25, steps=800_000, points=100)
     folder = tmp_path / "stopped"
     assert code == 130
-    assert "The same command goes on from there" in out
+    assert "The same command continues from there" in out
     assert err == "monmdp: interrupted.\n"
     assert damage(folder) == []
     assert 25 < runs_on_disk(folder) < 50, "finished seeds of the unfinished batch are saved too"
@@ -55,7 +55,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 
 
 def test_ctrl_c_does_not_wait_for_a_distant_point(tmp_path):
-    """A run with few recording points is stopped between them."""
+    """A run with few recording points stops between them."""
     code, _, _ = interrupted(tmp_path, seeds=1, steps=20_000_000, points=1)
     assert code == 130
     assert damage(tmp_path / "stopped") == []

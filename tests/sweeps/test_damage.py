@@ -1,4 +1,4 @@
-"""Damaged and foreign files are noticed, named, kept aside and done again; they are never trusted."""
+"""Damaged and foreign files are reported and moved away, and their runs are repeated."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def victim(folder, request):
     return sorted((folder / request.param).rglob("*.parquet"))[2]
 
 
-def set_aside(folder) -> list[bytes]:
+def quarantined(folder) -> list[bytes]:
     return [path.read_bytes() for path in sorted((folder / "damaged").rglob("*")) if path.is_file()]
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
-def test_a_damaged_file_is_named_kept_and_done_again(undisturbed, folder, victim, accident, capsys):
+def test_runs_of_a_damaged_file_are_repeated(undisturbed, folder, victim, accident, capsys):
     victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
     broken = victim.read_bytes()
     out = said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
@@ -64,22 +64,22 @@ def test_a_damaged_file_is_named_kept_and_done_again(undisturbed, folder, victim
     assert "3 runs in" in out
     assert damage(folder) == []
     assert_same(folder, undisturbed)
-    assert set_aside(folder) == [broken]
+    assert quarantined(folder) == [broken]
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
-def test_verify_finds_it_and_reproduce_does_it_again(undisturbed, folder, victim, accident, capsys):
+def test_verify_reports_it_and_reproduce_repeats_its_runs(undisturbed, folder, victim, accident, capsys):
     victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
     broken = victim.read_bytes()
-    assert victim.name in found_by_verify(capsys, folder)
+    assert victim.name in reported_by_verify(capsys, folder)
     said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert damage(folder) == []
     assert_same(folder, undisturbed)
-    assert set_aside(folder) == [broken]
+    assert quarantined(folder) == [broken]
 
 
-def found_by_verify(capsys, folder) -> str:
-    """What `results --verify` prints of the damage."""
+def reported_by_verify(capsys, folder) -> str:
+    """The report of `results --verify`."""
     assert main(["results", str(folder), "--verify"]) == 2
     printed = capsys.readouterr()
     assert "1 of 16 files" in printed.err
@@ -87,7 +87,7 @@ def found_by_verify(capsys, folder) -> str:
 
 
 @pytest.mark.parametrize("kind", ["curves", "tables"])
-def test_load_leaves_damage_out_and_names_it(folder, kind):
+def test_load_warns_of_damage(folder, kind):
     victim = sorted((folder / kind).rglob("*.parquet"))[0]
     rows = len(monmdp.load(folder, kind=kind))
     victim.write_bytes(victim.read_bytes()[:-20])
@@ -96,17 +96,17 @@ def test_load_leaves_damage_out_and_names_it(folder, kind):
 
 
 def test_many_damaged_files_at_once(undisturbed, folder, capsys):
-    """Twice over: a file set aside earlier does not lose its name to the next."""
+    """Twice: a file moved away earlier is not overwritten by the next."""
     for _ in range(2):
         for path, accident in zip(finished(folder), ACCIDENTS.values(), strict=False):
             path.write_bytes(accident(path.read_bytes()))
         said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
         assert_same(folder, undisturbed)
-    assert len(set_aside(folder)) == 2 * len(ACCIDENTS)
+    assert len(quarantined(folder)) == 2 * len(ACCIDENTS)
 
 
-def test_a_flipped_byte_of_data_is_found_and_done_again(undisturbed, folder, capsys):
-    """Footers look sound; the checksums of the pages tell. What --verify found, reproduce does again."""
+def test_a_flipped_byte_of_data(undisturbed, folder, capsys):
+    """The footer is intact, and only the fingerprint shows the damage."""
     victim = finished(folder)[1]
     content = bytearray(victim.read_bytes())
     column = pq.ParquetFile(victim).metadata.row_group(0).column(6)
@@ -114,14 +114,14 @@ def test_a_flipped_byte_of_data_is_found_and_done_again(undisturbed, folder, cap
     victim.write_bytes(content)
     with pytest.warns(UserWarning, match=victim.name):
         assert len(monmdp.load(folder)) == 21 * 11
-    assert victim.name in found_by_verify(capsys, folder)
+    assert victim.name in reported_by_verify(capsys, folder)
     said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert damage(folder) == []
     assert_same(folder, undisturbed)
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])
-def test_the_list_of_results_names_damage(folder, words, capsys):
+def test_the_list_of_results_reports_damage(folder, words, capsys):
     victim = finished(folder)[0]
     victim.write_bytes(b"")
     out = said(capsys, "results", str(folder), *words)
@@ -129,7 +129,7 @@ def test_the_list_of_results_names_damage(folder, words, capsys):
     assert "21" in out
 
 
-def test_bad_marks_of_the_folder(folder, capsys):
+def test_a_damaged_format_file(folder, capsys):
     (folder / "monmdp.json").write_text("")
     for words in (("results", str(folder)), ("reproduce", *TINY_WORDS, "--out", str(folder))):
         assert "monmdp.json is damaged" in complaint(capsys, *words)

@@ -1,4 +1,4 @@
-"""A full disk: one sentence, nothing half-written counts, and with room made the sweep goes on."""
+"""A full disk: one sentence, no partial files, and with more space the sweep continues."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_small_disk(undisturbed, small_disk):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT], ids=errno.errorcode.get)
 def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monkeypatch, capsys):
     """Quota or disk, tables or curves: a batch is there with both of its files, or done again."""
-    folder, original = tmp_path / "r", store.write_aside
+    folder, original = tmp_path / "r", store.write_atomically
 
     def full(path, content):
         if path.relative_to(folder).parts[:3] == (kind, "Walk", "Ask"):
@@ -66,7 +66,7 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
         original(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "write_aside", full)
+        patched.setattr(store, "write_atomically", full)
         said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(folder), "--threads", "1")
     assert f"The disk of {folder} is full" in said
     assert not (folder / "curves" / "Walk" / "Ask").exists()
@@ -74,11 +74,11 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
     assert_same(folder, undisturbed)
 
 
-def test_a_disk_that_breaks(tmp_path, monkeypatch, capsys):
+def test_a_broken_disk(tmp_path, monkeypatch, capsys):
     def broken(path, content):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monmdp.study.store.Store(tmp_path, create=True)
-    monkeypatch.setattr(store, "write_aside", broken)
+    monkeypatch.setattr(store, "write_atomically", broken)
     said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
     assert "cannot be written: Input/output error" in said

@@ -1,4 +1,4 @@
-"""A run that fails is reported with its description, and the rest goes on."""
+"""A failing run is reported with its description, and the other runs continue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def breaks(monkeypatch):
     return breaks
 
 
-def test_the_rest_goes_on(breaks, tmp_path, monkeypatch):
+def test_other_runs_continue(breaks, tmp_path, monkeypatch):
     breaks("out of luck")
     report = monmdp.run_sweep([TINY], tmp_path / "r")
     assert sorted(report.failures) == [
@@ -42,8 +42,8 @@ def test_the_rest_goes_on(breaks, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("message", ["out of luck", "no table [/x] in [bold]", "two\nlines"])
-def test_the_command_names_them_and_ends_with_2(breaks, tmp_path, message, capsys, monkeypatch):
-    """Whatever the error says, it is text: brackets are no markup."""
+def test_the_command_reports_failures(breaks, tmp_path, message, capsys, monkeypatch):
+    """Brackets in an error message are not markup."""
     monkeypatch.setenv("COLUMNS", "300")
     breaks(message)
     assert main(["reproduce", *TINY_WORDS, "--out", str(tmp_path)]) == 2

@@ -1,4 +1,4 @@
-"""A flipped bit anywhere in a file is noticed or harmless; it never becomes another number or a stack trace."""
+"""A flipped bit anywhere in a file is detected or harmless: no wrong number, no stack trace."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def folder(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore:.*is damaged")
 @pytest.mark.parametrize("kind", ["curves", "tables"])
-def test_every_flip_is_noticed_or_harmless(folder, kind):
+def test_every_flipped_bit_is_detected_or_harmless(folder, kind):
     (path,) = (folder / kind).rglob("*.parquet")
     original = path.read_bytes()
-    truth, told = contents(folder), read_entry(path)
+    expected, entry = contents(folder), read_entry(path)
     rng = random.Random(f"flips of {kind}")
     missed = []
     try:
@@ -32,7 +32,7 @@ def test_every_flip_is_noticed_or_harmless(folder, kind):
             content[place] ^= 1 << rng.randrange(8)
             path.write_bytes(content)
             try:
-                harmless = damage(folder) or (contents(folder) == truth and read_entry(path) == told)
+                harmless = damage(folder) or (contents(folder) == expected and read_entry(path) == entry)
             except Exception as error:
                 missed.append((place, repr(error)))
             else:

@@ -1,4 +1,4 @@
-"""Identity is a hash of every setting: what differs in anything shares nothing, what is the same is found again."""
+"""Identity is a hash of all settings: different settings share no results, equal settings share them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 
 import numpy as np
 import pytest
-from sweeping import end, start
+from sweeping import end, single_job, start
 
 from monmdp.agents import AGENTS, Naive
-from monmdp.study.cells import Cell
+from monmdp.training.job import identity
 
 BASE = {"environment": "Empty", "monitor": "Ask", "agent": "Directed", "steps": 500, "points": 50}
 #: Something else than the default for every option of every agent.
@@ -25,8 +25,8 @@ OTHER = {
 }  # fmt: skip
 
 
-def identity(**changes: object) -> str:
-    return Cell(**{**BASE, **changes}).identity
+def identity_of(**changes: object) -> str:
+    return identity(single_job(**{**BASE, **changes}).run_settings)
 
 
 CHANGES = [
@@ -41,22 +41,22 @@ CHANGES = [
 
 
 def test_any_single_setting_changes_it():
-    found = [identity(), *(identity(**change) for change in CHANGES)]
-    assert len(set(found)) == len(found)
+    identities = [identity_of(), *(identity_of(**change) for change in CHANGES)]
+    assert len(set(identities)) == len(identities)
 
 
 @pytest.mark.parametrize("agent", list(AGENTS))
 def test_any_option_of_an_agent_changes_it(agent):
     """A new option without a row in the table above fails here."""
     fields = [field.name for field in dataclasses.fields(AGENTS.find(agent))]
-    found = [identity(agent=agent), *(identity(agent=f"{agent}({name}={OTHER[name]!r})") for name in fields)]
-    assert len(set(found)) == len(found)
+    identities = [identity_of(agent=agent), *(identity_of(agent=f"{agent}({name}={OTHER[name]!r})") for name in fields)]
+    assert len(set(identities)) == len(identities)
 
 
 def test_all_changes_of_two_settings_at_once_differ_too():
     apart = [a | b for a, b in itertools.combinations(CHANGES, 2) if not a.keys() & b.keys()]
-    found = [identity(**both) for both in apart]
-    assert len(set(found)) == len(found)
+    identities = [identity_of(**both) for both in apart]
+    assert len(set(identities)) == len(identities)
 
 
 @pytest.mark.parametrize(
@@ -69,35 +69,36 @@ def test_all_changes_of_two_settings_at_once_differ_too():
         {"steps": np.int64(500), "discount": np.float64(0.99)},
     ],
 )
-def test_other_spellings_of_the_same_are_the_same(changes):
-    assert identity(**changes) == identity()
+def test_other_spellings_do_not_change_it(changes):
+    assert identity_of(**changes) == identity_of()
 
 
 @pytest.mark.parametrize("value", [np.float64(2), np.float32(2), np.int64(2)], ids=lambda v: type(v).__name__)
-def test_numbers_of_numpy_are_numbers(value):
+def test_numpy_numbers_equal_python_numbers(value):
     """Options that come out of np.linspace or np.arange in a user's script."""
-    plain = Cell("Walk", "Full", Naive(initial_q=2.0), steps=50).settings["agent_options"]
-    assert Cell("Walk", "Full", Naive(initial_q=value), steps=50).identity
-    assert Cell("Walk", "Full", Naive(initial_q=value), steps=50).settings["agent_options"] == plain
+    plain = single_job("Walk", "Full", Naive(initial_q=2.0), steps=50).run_settings["agent_options"]
+    settings = single_job("Walk", "Full", Naive(initial_q=value), steps=50).run_settings
+    assert identity(settings)
+    assert settings["agent_options"] == plain
 
 
-def test_schedules_as_arrays_count_number_by_number():
+def test_every_number_of_a_schedule_counts():
     schedules = [np.linspace(1.0, 0.5, 50), np.linspace(1.0, 0.5, 50), np.linspace(1.0, 0.5, 50)]
     schedules[2][25] += 1e-12
-    one, same, other = (Cell("Walk", "Full", Naive(alpha=alpha), steps=50).identity for alpha in schedules)
+    one, same, other = (identity_of(environment="Walk", agent=Naive(alpha=alpha), steps=50) for alpha in schedules)
     assert one == same
     assert one != other
 
 
 def test_it_is_the_same_in_every_process():
-    """Resumed sweeps and other machines must find what is there, whatever the hash seed of the process."""
+    """A resumed sweep or another machine must find earlier results, whatever the hash seed of the process."""
     script = (
-        "import json; from monmdp.study.plan import wanted; from monmdp.study.sweep import preset; "
-        "print(json.dumps([cell.identity for cell, _ in wanted(preset('quick'))]))"
+        "import json; from monmdp.study.plan import requested; from monmdp.paper.presets import preset; "
+        "print(json.dumps([request.identity for request in requested(preset('quick'))]))"
     )
     processes = [start(script=script, PYTHONHASHSEED=seed) for seed in ("1", "2")]
-    told = [end(process) for process in processes]
-    assert [code for code, _, _ in told] == [0, 0], told
-    one, other = (json.loads(out) for _, out, _ in told)
+    ended = [end(process) for process in processes]
+    assert [code for code, _, _ in ended] == [0, 0], ended
+    one, other = (json.loads(out) for _, out, _ in ended)
     assert one == other
     assert len(set(one)) == 144

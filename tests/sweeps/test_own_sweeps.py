@@ -1,4 +1,4 @@
-"""Sweeps of one's own: a TOML file, names with options, and objects that the library has never seen."""
+"""A user's own sweeps: a TOML file, names with options, and objects of the user's own classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import monmdp
 from monmdp.agents import Naive
-from monmdp.study.plan import wanted
+from monmdp.study.plan import requested
 from monmdp.study.sweep import read_sweeps
 
 TOML = """
@@ -79,14 +79,14 @@ def test_toml_equals_python(tmp_path):
         ),
         monmdp.Sweep(["RiverSwim"], ["Full"], ["UCB"], seeds=[7, 3], evaluation="sampled", discount=0.9),
     ]  # fmt: skip
-    written, built = wanted(read_sweeps(file)), wanted(python)
-    assert [(cell.settings, seeds) for cell, seeds in written] == [(cell.settings, seeds) for cell, seeds in built]
-    assert [seeds for _, seeds in written] == [[0, 1, 2, 3]] * 4 + [[3, 7]]
-    assert written[-1][0].settings["steps"] == 20_000
+    written, built = requested(read_sweeps(file)), requested(python)
+    assert [(r.job.run_settings, r.seeds) for r in written] == [(r.job.run_settings, r.seeds) for r in built]
+    assert [request.seeds for request in written] == [(0, 1, 2, 3)] * 4 + [(3, 7)]
+    assert written[-1].job.steps == 20_000
 
 
 def test_objects_that_users_wrote(tmp_path):
-    """Their environment, monitor and agent run like the library's own, and are told apart by their options."""
+    """Their environment, monitor and agent run like the library's own; options distinguish them."""
     sweep = monmdp.Sweep(
         [Hall(), Hall(prize=2.0)], [Peephole(), "Ask"], [Stubborn(pride=5.0), "Naive"], [4, 9], steps=200, points=10
     )
@@ -103,6 +103,6 @@ def test_objects_that_users_wrote(tmp_path):
     assert monmdp.run_sweep([sweep], tmp_path).runs == 0
 
 
-def test_a_problem_outside_the_paper_must_say_how_long():
+def test_a_problem_outside_the_paper_needs_a_number_of_steps():
     with pytest.raises(monmdp.MonMDPError, match=r"Hall \+ Full is not one of the paper's problems"):
-        wanted([monmdp.Sweep([Hall()], ["Full"], ["Naive"], seeds=1)])
+        requested([monmdp.Sweep([Hall()], ["Full"], ["Naive"], seeds=1)])

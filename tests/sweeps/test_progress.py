@@ -1,4 +1,4 @@
-"""What is shown while a sweep runs: a bar on a terminal, plain lines elsewhere, and numbers that are true."""
+"""Progress of a sweep: a bar on a terminal, plain lines elsewhere, and correct numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_a_bar_on_a_terminal(tmp_path):
     here, there = pty.openpty()
     words = ("reproduce", *TINY_WORDS, "--out", str(tmp_path))
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "160"}
-    with subprocess.Popen([sys.executable, "-m", "monmdp", *words], stdout=there, env=environment) as process:
+    command = [sys.executable, "-m", "monmdp", *words]
+    with subprocess.Popen(command, stdout=there, stderr=there, env=environment) as process:
         os.close(there)
         shown = b""
         while True:
@@ -47,21 +48,21 @@ def test_a_bar_on_a_terminal(tmp_path):
     assert "24 runs in " in text
 
 
-def test_the_watcher_sees_everything_in_the_end(tmp_path):
+def test_the_last_report_is_complete(tmp_path):
     seen = []
-    report = monmdp.run_sweep([TINY], tmp_path, watcher=lambda told, steps: seen.append((told.done, steps)))
+    report = monmdp.run_sweep([TINY], tmp_path, watcher=lambda report, steps: seen.append((report.done, steps)))
     assert seen == sorted(seen)
     assert seen[-1] == (24, 24 * 300)
     assert (report.runs, report.steps, report.done) == (24, 24 * 300, 24)
-    assert report.worked == pytest.approx(report.work)
+    assert report.done_seconds == pytest.approx(report.planned_seconds)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_a_watcher_that_stops_the_sweep(tmp_path, error):
-    """What was finished by then is there, and the rest is done later."""
+    """Finished runs are saved; the next sweep does the rest."""
 
-    def stop(told, steps):
-        if told.done:
+    def stop(report, steps):
+        if report.done:
             raise error
 
     with pytest.raises(error):

@@ -1,4 +1,4 @@
-"""A real Ray cluster of a head and two workers: the same data as here, also when a node dies in the middle."""
+"""A real Ray cluster of a head and two workers: the same data as here, also when a node dies during the sweep."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Nodes:
         assert self.address, "the cluster did not start"
 
     def answer(self) -> str:
-        """The next line it says, or nothing after a minute."""
+        """The next line it prints, or an empty string after a minute."""
         heard, _, _ = select.select([self.process.stdout], [], [], 60)
         return self.process.stdout.readline().strip() if heard else ""
 
@@ -82,7 +82,7 @@ def test_a_node_that_dies_and_an_interrupt(nodes, undisturbed, tmp_path):
     process.send_signal(signal.SIGINT)
     code, out, err = end(process, deadline=30)
     assert code == 130, err
-    assert "The same command goes on from there" in out
+    assert "The same command continues from there" in out
     there = runs_on_disk(tmp_path / "r")
     assert 0 < there < 200
     assert damage(tmp_path / "r") == []
@@ -103,7 +103,7 @@ def test_a_full_disk(nodes, tmp_path):
     script = (
         "import errno, os, sys; from monmdp.cli import main; from monmdp.study import store\n"
         "def full(path, content): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
-        "store.Store(sys.argv[-1], create=True); store.write_aside = full; sys.exit(main())"
+        "store.Store(sys.argv[-1], create=True); store.write_atomically = full; sys.exit(main())"
     )
     words = ("reproduce", *SMALL, "--on", f"ray:{nodes.address}", "--out", str(tmp_path))
     code, _, err = end(start(*words, script=script, **QUIET))
@@ -112,8 +112,8 @@ def test_a_full_disk(nodes, tmp_path):
     assert "Traceback" not in err
 
 
-def test_a_batch_that_fits_nowhere(nodes, tmp_path):
-    """A table of 12,500² numbers on nodes of 500 MiB: refused, rather than waited for until somebody adds a node."""
+def test_a_batch_that_no_node_can_hold(nodes, tmp_path):
+    """A table of 12,500² numbers on nodes of 500 MiB: an error, instead of waiting for a larger node."""
     large = ("--envs", "Empty(rows=50, columns=50)", "--monitors", "Full", "--agents", "Directed", "--seeds", "2")
     words = ("reproduce", *large, "--steps", "200", "--points", "5", "--on", f"ray:{nodes.address}")
     code, _, err = end(start(*words, "--out", str(tmp_path), **QUIET), deadline=30)
@@ -123,7 +123,7 @@ def test_a_batch_that_fits_nowhere(nodes, tmp_path):
 
 
 def test_a_cluster_on_this_machine(nodes, tmp_path):
-    """`--on ray` starts one of its own, whatever else runs here, and it goes away with the command."""
+    """`--on ray` starts its own cluster, whatever else runs here, and ends it."""
     sweep = monmdp.Sweep(["Walk", "Loop"], ["Ask(cost=0.5)"], ["Naive", "Directed"], 26, steps=200, points=10)
     monmdp.run_sweep([sweep], tmp_path / "here")
     words = ("--envs", "Walk,Loop", "--monitors", "Ask(cost=0.5)", "--agents", "Naive,Directed", "--seeds", "26")

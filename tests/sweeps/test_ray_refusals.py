@@ -1,4 +1,4 @@
-"""Ray that is not installed, not there or not Ray: one sentence, soon."""
+"""Ray is not installed, or no cluster answers: one sentence within seconds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from sweeping import TINY_WORDS, complaint, end, start
 
 import monmdp
-from monmdp.study.cluster import RayCluster
+from monmdp.study.ray_cluster import RayCluster
 
 with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
 
 
-def test_a_missing_extra_says_how_to_install_it(tmp_path, monkeypatch, capsys):
+def test_ray_is_not_installed(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     for on in ("ray", "ray:127.0.0.1:6379"):
         said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", on)
@@ -24,22 +24,22 @@ def test_a_missing_extra_says_how_to_install_it(tmp_path, monkeypatch, capsys):
 
 
 @with_ray
-def test_an_address_where_nobody_answers(tmp_path):
+def test_an_address_without_a_program(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]  # bound and not listening: nobody else gets it, nobody answers
+        port = taken.getsockname()[1]  # bound and not listening: no other program gets it, and none answers
         command = ("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:127.0.0.1:{port}")
         code, out, err = end(start(*command))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
-    assert f"No Ray cluster answers at 127.0.0.1:{port}" in err
+    assert f"No healthy Ray cluster answers at 127.0.0.1:{port}" in err
     assert not (tmp_path / "r").exists()
 
 
 @with_ray
 @pytest.mark.slow
-def test_an_address_where_somebody_else_answers(tmp_path):
-    """A web server, say. Ray itself would knock for minutes."""
+def test_an_address_of_another_program(tmp_path):
+    """Such as a web server. Ray itself would try for minutes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         process = start("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:{address}")
@@ -52,7 +52,7 @@ def test_an_address_where_somebody_else_answers(tmp_path):
 @with_ray
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("address", ["localhost", ":6379", "localhost:", "localhost:port"])
-def test_addresses_that_are_none(address):
+def test_invalid_addresses(address):
     with pytest.raises(monmdp.MonMDPError, match="host:port"):
         RayCluster(address)
 
@@ -62,10 +62,10 @@ def test_one_sweep_after_the_other(tmp_path):
     """In a notebook: a sweep, the same again with nothing to do, and another one."""
     script = """
 import sys, monmdp
-from monmdp.study.cluster import RayCluster
+from monmdp.study.ray_cluster import RayCluster
 for seeds in (1, 1, 2):
     sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
-    print(monmdp.run_sweep([sweep], sys.argv[1], cluster=RayCluster()).done)
+    print(monmdp.run_sweep([sweep], sys.argv[1], executor=RayCluster()).done)
 """
     code, out, err = end(start(str(tmp_path), script=script))
     assert code == 0, err[-2000:]

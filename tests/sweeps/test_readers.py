@@ -1,4 +1,4 @@
-"""pandas, Polars and DuckDB read a folder in one line, and see the same."""
+"""pandas, Polars and DuckDB read a folder in one line, with the same result."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def as_pandas(frame) -> pd.DataFrame:
 @pytest.mark.parametrize("reader", ["pandas", "polars", "duckdb"])
 def test_one_line_reads_all(folder, reader):
     expected = tidy(monmdp.load(folder).to_pandas())
-    found = as_pandas(reads(folder)[reader]())
-    assert list(found.columns) == list(expected.columns)
-    assert len(found) == len(expected) == 16 * 6
+    read = as_pandas(reads(folder)[reader]())
+    assert list(read.columns) == list(expected.columns)
+    assert len(read) == len(expected) == 16 * 6
     for name in expected.columns:
         if expected[name].dtype.kind == "f":
-            assert np.array_equal(found[name].astype(float), expected[name], equal_nan=True), name
+            assert np.array_equal(read[name].astype(float), expected[name], equal_nan=True), name
         else:
-            assert list(found[name]) == list(expected[name]), name
+            assert list(read[name]) == list(expected[name]), name
 
 
 @pytest.mark.parametrize("reader", ["pandas", "polars", "duckdb"])
-def test_a_file_set_aside_is_in_nobodys_way(tmp_path, reader):
+def test_readers_ignore_quarantined_files(tmp_path, reader):
     monmdp.run_sweep([SINGLE], tmp_path)
     finished(tmp_path)[0].write_bytes(b"")
     assert len(monmdp.run_sweep([SINGLE], tmp_path).damaged) == 1

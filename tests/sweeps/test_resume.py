@@ -1,4 +1,4 @@
-"""Running again: what is there is skipped, what is new is added, and nothing is mixed."""
+"""Running again: finished runs are skipped, new ones added, and different settings never mixed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def undisturbed(tmp_path_factory):
     return folder
 
 
-def test_the_same_sweep_again_does_nothing_and_says_so(undisturbed, capsys):
+def test_the_same_sweep_again_does_nothing(undisturbed, capsys):
     before = {path: path.stat().st_mtime_ns for path in finished(undisturbed)}
     assert "Nothing to do: all 24 runs are in" in said(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))
     assert {path: path.stat().st_mtime_ns for path in finished(undisturbed)} == before
@@ -46,7 +46,7 @@ def test_more_seeds_add_only_the_new_ones(tmp_path):
     assert_same(tmp_path / "grown", tmp_path / "at once")
 
 
-def test_a_lost_file_is_done_again_and_nothing_else(tmp_path):
+def test_only_the_runs_of_a_lost_file_are_repeated(tmp_path):
     monmdp.run_sweep([TINY], tmp_path)
     before = file_bytes(tmp_path)
     finished(tmp_path)[3].unlink()
@@ -55,7 +55,7 @@ def test_a_lost_file_is_done_again_and_nothing_else(tmp_path):
     assert file_bytes(tmp_path) == before
 
 
-def test_lost_final_tables_are_done_again(tmp_path):
+def test_runs_without_tables_are_repeated(tmp_path):
     monmdp.run_sweep([SINGLE], tmp_path)
     before = file_bytes(tmp_path)
     for path in (tmp_path / "tables").rglob("*.parquet"):

@@ -11,11 +11,10 @@ import threading
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sweeping import SINGLE, TINY, finished, runs_on_disk
+from sweeping import SINGLE, TINY, finished, runs_on_disk, single_job
 
 import monmdp
-from monmdp.study.cells import Cell
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
@@ -33,7 +32,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("agent", ["Naive", "Directed"])
-def test_rows_are_what_training_returns(folder, agent):
+def test_rows_equal_the_curves_of_training(folder, agent):
     """Value for value, NaN included: β of Naive, Q of states that cannot be reached."""
     curves = monmdp.train(monmdp.make("Loop", "Ask"), agent, 3, steps=300, points=10)
     rows = monmdp.load(folder).to_pandas()
@@ -71,16 +70,16 @@ def test_some_columns(folder):
         monmdp.load(folder, columns=["retrun"])
 
 
-def test_a_file_says_what_it_is(folder):
+def test_a_file_describes_itself(folder):
     """Settings, version, digest and seeds, readable with nothing but a Parquet reader."""
     for kind in ("curves", "tables"):
         (path,) = (folder / kind / "Walk" / "Ask" / "Directed").glob("*.parquet")
-        told = json.loads(pq.read_schema(path).metadata[b"monmdp"])
-        assert told["monmdp"] == monmdp.__version__
-        assert told["seeds"] == [0, 1, 2]
-        assert told["settings"] == Cell("Walk", "Ask", "Directed", steps=300, points=10).settings
-        assert told["settings"]["problem"] == monmdp.make("Walk", "Ask").digest
-        assert told["settings"]["agent_options"]["initial_q"] == -10.0
+        described = json.loads(pq.read_schema(path).metadata[b"monmdp"])
+        assert described["monmdp"] == monmdp.__version__
+        assert described["seeds"] == [0, 1, 2]
+        assert described["settings"] == single_job("Walk", "Ask", "Directed", steps=300, points=10).run_settings
+        assert described["settings"]["problem"] == monmdp.make("Walk", "Ask").digest
+        assert described["settings"]["agent_options"]["initial_q"] == -10.0
         assert pq.ParquetFile(path).metadata.row_group(0).column(6).compression == "ZSTD"
 
 
@@ -121,14 +120,14 @@ def test_reading_executes_nothing(tmp_path):
     assert not sign.exists()
 
 
-def test_two_writers_of_one_file_do_not_meet(tmp_path):
-    """Processes of two containers may have the same number; here two threads of one process stand for them."""
+def test_two_writers_of_one_file(tmp_path):
+    """Two processes may write the same file; two threads do so here."""
     wrong: list[BaseException] = []
 
     def write() -> None:
         try:
             for _ in range(100):
-                write_aside(tmp_path / "file", b"x" * 5000)
+                write_atomically(tmp_path / "file", b"x" * 5000)
         except OSError as error:
             wrong.append(error)
 

@@ -1,4 +1,4 @@
-"""Short answers from a folder, against the same worked out from its rows."""
+"""Summaries of a folder, compared with the same values computed from its rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from sweeping import said
 
 import monmdp
-from monmdp.study.plan import wanted
-from monmdp.study.summary import fraction_solved
+from monmdp.study.plan import requested
+from monmdp.study.results import Results
 
 #: Some seeds solve it and some do not; two files a cell.
 SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=30, steps=220, points=8)
@@ -26,45 +26,52 @@ def folder(tmp_path_factory):
 
 def rows(folder) -> dict[str, dict[int, list[float]]]:
     """Cell → step → returns of its seeds."""
-    found: dict[str, dict[int, list[float]]] = {}
+    returns: dict[str, dict[int, list[float]]] = {}
     for row in monmdp.load(folder).to_pylist():
-        found.setdefault(row["cell"], {}).setdefault(row["step"], []).append(row["return"])
-    return found
+        returns.setdefault(row["cell"], {}).setdefault(row["step"], []).append(row["return"])
+    return returns
 
 
 def by_hand(folder) -> dict[str, tuple[int, int]]:
     """A seed is solved when its last return is no more than 1e-6 below the optimum."""
     finals = {identity: steps[220] for identity, steps in rows(folder).items()}
-    best = {cell.identity: monmdp.solve(cell.problem).optimal_return for cell, _ in wanted([SWEEP])}
+    best = {request.identity: monmdp.solve(request.job.problem).optimal_return for request in requested(SWEEP)}
     return {key: (sum(value >= best[key] - 1e-6 for value in finals[key]), len(finals[key])) for key in best}
 
 
-def test_fraction_of_seeds_solved(folder):
+def solved(folder) -> dict[str, tuple[int, int]]:
+    """Cell → number of solved seeds and of all seeds."""
+    return {cell.identity: (int(cell.solved.sum()), len(cell.seeds)) for cell in Results(folder).cells.values()}
+
+
+def test_solved_seeds(folder):
     expected = by_hand(folder)
-    assert fraction_solved(folder, set(expected)) == expected
-    assert len({solved for solved, _ in expected.values()}) > 2, "the sweep must tell cells apart"
-    one = next(iter(expected))
-    assert fraction_solved(folder, {one, "unknown"}) == {one: expected[one]}
+    assert solved(folder) == expected
+    assert len({n_solved for n_solved, _ in expected.values()}) > 2, "cells must differ"
 
 
-def test_the_command_ends_with_the_same_numbers(folder, capsys, monkeypatch):
+def test_the_command_prints_the_same_numbers(folder, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     words = ("--envs", "Walk", "--monitors", "Full,Ask", "--agents", "Naive,Directed", "--seeds", "30")
     out = said(capsys, "reproduce", *words, "--steps", "220", "--points", "8", "--out", str(folder))
     told = {tuple(line.split()[:3]): line.split()[3:] for line in out.splitlines() if line.strip().startswith("Walk")}
     expected = by_hand(folder)
     for monitor in ("Full", "Ask"):
-        cells = {cell.settings["agent"]: cell.identity for cell, _ in wanted([SWEEP]) if monitor in cell.problem.name}
+        cells = {
+            request.job.agent_name: request.identity
+            for request in requested(SWEEP)
+            if monitor in request.job.problem.name
+        }
         shares = [expected[cells[agent]][0] / 30 for agent in ("Naive", "Directed")]
         assert told["Walk", "+", monitor] == [f"{share:.0%}" for share in shares]
     assert str(folder) in out.replace("\n", "")
 
 
 def test_mean_curves(folder):
-    found = monmdp.mean_curves(folder)
+    curves = monmdp.mean_curves(folder)
     expected = rows(folder)
-    assert found.keys() == expected.keys()
-    for identity, curve in found.items():
+    assert curves.keys() == expected.keys()
+    for identity, curve in curves.items():
         assert list(curve["steps"]) == sorted(expected[identity]) == [k * 220 // 8 for k in range(9)]
         for place, step in enumerate(curve["steps"]):
             returns = expected[identity][step]
@@ -74,7 +81,7 @@ def test_mean_curves(folder):
             assert curve["standard_error"][place] == pytest.approx(error, abs=1e-12)
 
 
-def test_a_single_seed_has_a_mean_and_no_error(tmp_path):
+def test_a_single_seed_has_no_standard_error(tmp_path):
     monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], 1, steps=100, points=4)], tmp_path)
     (curve,) = monmdp.mean_curves(tmp_path).values()
     curves = monmdp.train(monmdp.make("Walk", "Full"), "Naive", 1, steps=100, points=4)
@@ -88,6 +95,6 @@ def test_a_run_in_two_files_counts_once(folder, tmp_path):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     assert len(list(tmp_path.rglob("*.parquet"))) > len(list(folder.rglob("*.parquet")))
     expected = by_hand(folder)
-    assert fraction_solved(tmp_path, set(expected)) == expected
+    assert solved(tmp_path) == expected
     for identity, curve in monmdp.mean_curves(tmp_path).items():
         assert curve["mean"] == pytest.approx(monmdp.mean_curves(folder)[identity]["mean"], abs=1e-12)

@@ -1,13 +1,13 @@
-"""The protocol as tables: what the presets multiply to, worked by hand from the paper's tables."""
+"""The jobs of the presets, compared with the paper's tables."""
 
 from __future__ import annotations
 
 import pytest
+from sweeping import single_job
 
 import monmdp
-from monmdp.study.cells import Cell
-from monmdp.study.plan import wanted
-from monmdp.study.sweep import PRESETS, preset
+from monmdp.paper.presets import PRESETS, preset
+from monmdp.study.plan import requested
 
 STEPS = {
     "Empty": 5_000, "Loop": 5_000, "Hazard": 10_000, "OneWay": 10_000, "Corridor": 30_000, "TwoRoom2x11": 5_000,
@@ -23,18 +23,18 @@ def bare(name: str) -> str:
 
 def test_the_paper():
     """8 × 6 problems, 6 agents, 100 seeds; (95,000 steps × 37 factors) × 6 × 100."""
-    wishes = wanted(preset("paper"))
-    names = {(cell.settings["environment"], cell.settings["monitor"], cell.settings["agent"]) for cell, _ in wishes}
+    requests = requested(preset("paper"))
+    all_settings = [request.job.run_settings for request in requests]
+    names = {(settings["environment"], settings["monitor"], settings["agent"]) for settings in all_settings}
     assert names == {(e, m, a) for e in STEPS for m in FACTORS for a in AGENTS}
-    assert len(wishes) == len(names) == 288
-    assert all(seeds == list(range(100)) for _, seeds in wishes)
-    assert sum(len(seeds) for _, seeds in wishes) == 28_800
-    assert sum(cell.job.steps * len(seeds) for cell, seeds in wishes) == 2_109_000_000
-    for cell, _ in wishes:
-        assert cell.settings["steps"] == STEPS[cell.settings["environment"]] * FACTORS[cell.settings["monitor"]]
-        assert cell.settings["points"] == 1000
-        assert cell.settings["evaluation"] == "exact"
-        assert cell.settings["discount"] == 0.99
+    assert len(requests) == len(names) == 288
+    assert all(request.seeds == tuple(range(100)) for request in requests)
+    assert sum(request.steps for request in requests) == 2_109_000_000
+    for settings in all_settings:
+        assert settings["steps"] == STEPS[settings["environment"]] * FACTORS[settings["monitor"]]
+        assert settings["points"] == 1000
+        assert settings["evaluation"] == "exact"
+        assert settings["discount"] == 0.99
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_the_paper():
         ("reward-noise", 48 * 6, 20),
     ],
 )
-def test_every_preset_resolves_into_distinct_cells_with_the_papers_budgets(name, cells, seeds):
-    wishes = wanted(preset(name))
-    assert len({cell.identity for cell, _ in wishes}) == len(wishes) == cells
-    assert {len(chosen) for _, chosen in wishes} == {seeds}
-    for cell, _ in wishes:
-        environment, monitor = bare(cell.settings["environment"]), bare(cell.settings["monitor"])
-        assert cell.settings["steps"] == STEPS[environment] * FACTORS[monitor]
+def test_every_preset_resolves_into_distinct_jobs_with_the_papers_budgets(name, cells, seeds):
+    requests = requested(preset(name))
+    assert len({request.identity for request in requests}) == len(requests) == cells
+    assert {len(request.seeds) for request in requests} == {seeds}
+    for request in requests:
+        settings = request.job.run_settings
+        assert settings["steps"] == STEPS[bare(settings["environment"])] * FACTORS[bare(settings["monitor"])]
 
 
 def test_the_table_above_names_all_presets():
@@ -73,20 +73,20 @@ def test_the_table_above_names_all_presets():
 
 
 def test_quick_is_the_main_figure():
-    problems = {cell.problem.name for cell, _ in wanted(preset("quick"))}
+    problems = {job.problem.name for job in preset("quick").jobs()}
     assert problems == {f"{e} + {m}" for e in ("Empty", "Hazard", "OneWay", "RiverSwim") for m in FACTORS}
 
 
-def test_ablations_change_what_they_say():
+def test_what_ablations_change():
     def options(name: str, key: str) -> set:
-        return {str(cell.settings["agent_options"][key]) for cell, _ in wanted(preset(name))}
+        return {str(job.run_settings["agent_options"][key]) for job in preset(name).jobs()}
 
     assert options("epsilon", "epsilon") == {"[1.0, 0.0]", "[0.5, 0.0]", "[0.2, 0.0]", "0.2", "0.1"}
     assert options("pessimism", "initial_q") == {"-10.0"}
     assert options("successors", "successor_target") == {"first visit", "occupancy"}
-    noise = {float(cell.problem.environment.reward_noise.max()) for cell, _ in wanted(preset("reward-noise"))}
+    noise = {float(job.problem.environment.reward_noise.max()) for job in preset("reward-noise").jobs()}
     assert noise == {0.01}
-    shown = [cell.problem.monitor.observe_probability.max() for cell, _ in wanted(preset("observability"))]
+    shown = [job.problem.monitor.observe_probability.max() for job in preset("observability").jobs()]
     assert max(shown) == 0.8
 
 
@@ -105,22 +105,22 @@ def test_ablations_change_what_they_say():
     ],
 )
 def test_learning_rates_and_starting_values_are_resolved(environment, monitor, agent, alpha, initial_q):
-    options = Cell(environment, monitor, agent).settings["agent_options"]
+    options = single_job(environment, monitor, agent).run_settings["agent_options"]
     assert options["alpha"] == alpha
     assert options["initial_q"] == initial_q
 
 
 def test_a_sweep_is_a_product_in_order():
     sweep = monmdp.Sweep(["Walk", "Loop"], ["Ask"], ["UCB", "Naive"], seeds=2, steps=50)
-    told = [(cell.settings["environment"], cell.settings["agent"]) for cell in sweep.cells()]
-    assert told == [("Walk", "UCB"), ("Walk", "Naive"), ("Loop", "UCB"), ("Loop", "Naive")]
+    names = [(job.problem.environment.name, job.agent_name) for job in sweep.jobs()]
+    assert names == [("Walk", "UCB"), ("Walk", "Naive"), ("Loop", "UCB"), ("Loop", "Naive")]
 
 
-def test_sweeps_that_overlap_ask_once():
-    """A cell in two sweeps is one cell with the seeds of both."""
+def test_overlapping_sweeps():
+    """A job in two sweeps is one job with the seeds of both."""
     one = monmdp.Sweep(["Walk"], ["Full"], ["Naive", "UCB"], seeds=[5, 1], steps=50)
     other = monmdp.Sweep(["walk"], ["full"], ["naive"], seeds=3, steps=50)
-    assert [(str(cell), seeds) for cell, seeds in wanted([one, other])] == [
-        ("Naive in Walk + Full", [0, 1, 2, 5]),
-        ("UCB in Walk + Full", [1, 5]),
+    assert [(str(request), request.seeds) for request in requested([one, other])] == [
+        ("Naive in Walk + Full", (0, 1, 2, 5)),
+        ("UCB in Walk + Full", (1, 5)),
     ]

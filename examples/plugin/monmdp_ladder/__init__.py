@@ -1,1 +1,1 @@
-"""An example of a plug-in for monmdp."""
+"""Example plug-in for monmdp."""

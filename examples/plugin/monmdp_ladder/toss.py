@@ -1,4 +1,4 @@
-"""A monitor that leaves it to luck."""
+"""A monitor that shows the reward at random."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from monmdp import Monitor, Outcome
 
 @dataclass(frozen=True)
 class Toss(Monitor):
-    """Pay to toss a coin: heads, and the reward is shown."""
+    """Pay to toss a coin; on heads, the reward is shown."""
 
     cost: float = 0.1
     states = ("idle",)

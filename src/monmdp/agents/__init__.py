@@ -1,7 +1,6 @@
 """Agents: one file per idea, each opening with the equation it implements."""
 
 from monmdp.agents.base import AGENTS, Agent
-from monmdp.agents.baselines import Ignore, Joint, Oracle, RewardModel, Sequential, ZeroReward
 from monmdp.agents.directed import Directed
 from monmdp.agents.directed_model import DirectedModel
 from monmdp.agents.greedy import Naive, Optimism
@@ -10,6 +9,7 @@ from monmdp.agents.mbie import MonitoredMBIE
 from monmdp.agents.q_learning import QLearner
 from monmdp.agents.qcounts import QCounts
 from monmdp.agents.ucb import UCB
+from monmdp.agents.unobserved import Ignore, Joint, Oracle, RewardModel, Sequential, ZeroReward
 
 __all__ = [
     "AGENTS",

@@ -42,6 +42,15 @@ def zeros(kind: Any, sizes: Mapping[str, int], options: Any = None, **given: Any
     return kind(**{name: given[name] if name in given else field(name, kind.declared[name]) for name in kind._fields})
 
 
+#: Sparse rows in the format of `kernels.bellman`, with room for more successors than are in use.
+Rows: Any = array_tuple(__name__, "Rows", offsets="int bounds", weight="float successors", next_state="int successors")
+
+
+def new_rows(n_rows: int, n_successors: int) -> Any:
+    """Empty rows with room for a total number of successors."""
+    return zeros(Rows, {"bounds": n_rows + 1, "successors": n_successors})
+
+
 def world_sizes(world: World) -> dict[str, int]:
     """The sizes that shapes are declared with."""
     return {

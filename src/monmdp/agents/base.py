@@ -11,7 +11,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Agent:
     begin: ClassVar[Any] = no_begin
     plan: ClassVar[Any] = no_plan
     sees_everything: ClassVar[bool] = False
-    device_kernel: ClassVar[Literal["warp", "block"] | None] = None
+    device_kernel: ClassVar[str | None] = None
 
     def __init_subclass__(cls) -> None:
         replaced = any(name in vars(cls) for name in KERNELS)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.arrays import array_tuple, pair_factors, world_sizes, zeros
+from monmdp.agents.arrays import Rows, array_tuple, new_rows, pair_factors, world_sizes, zeros
 from monmdp.agents.known_monitor import (
     KnownMonitor,
     expected_monitor,
@@ -26,7 +26,6 @@ from monmdp.agents.known_monitor import (
     write_known_row,
 )
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
-from monmdp.kernels.bellman import Rows, new_rows
 from monmdp.kernels.compile import kernel
 from monmdp.problem import Integers
 from monmdp.world import World

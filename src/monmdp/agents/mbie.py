@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.arrays import array_tuple, pair_factors, world_sizes, zeros
+from monmdp.agents.arrays import Rows, array_tuple, new_rows, pair_factors, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
 from monmdp.agents.known_monitor import (
@@ -40,7 +40,7 @@ from monmdp.agents.q_learning import largest_value, learn_reward
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds
-from monmdp.kernels.bellman import Rows, backup, new_rows
+from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.world import World
 

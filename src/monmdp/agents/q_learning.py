@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class QLearner(Agent):
 
     act = act_epsilon_greedy
     update = update_q_learner
-    device_kernel = "warp"
+    device_kernel: ClassVar[str | None] = "warp"
 
     def defaults(self, bounds: Bounds) -> dict[str, Any]:
         return {"alpha": 1.0, "initial_q": bounds.maximum_value}

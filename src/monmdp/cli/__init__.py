@@ -1,4 +1,4 @@
-"""The command line: arguments in, calls out, nothing else."""
+"""The command line: parse arguments, call the library, print."""
 
 from __future__ import annotations
 
@@ -7,109 +7,90 @@ import io
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import tyro
-from rich.console import Console
 
 from monmdp.cli.bench import Bench
-from monmdp.cli.catalogue import List, Optima
-from monmdp.cli.claims import Claims
 from monmdp.cli.doctor import Doctor
-from monmdp.cli.export import Export
-from monmdp.cli.figure import Figure
-from monmdp.cli.report import Report
+from monmdp.cli.problems import List, Optima, Solve
 from monmdp.cli.reproduce import Reproduce
-from monmdp.cli.results import Results
-from monmdp.cli.solve import Solve
+from monmdp.cli.results import Claims, Export, Figure, Report, Results
+from monmdp.cli.shared import Command, new_console, print_line
 from monmdp.cli.train import Train
 from monmdp.cli.watch import Watch
 from monmdp.errors import MonMDPError, nearest
-
-
-class Command(Protocol):
-    """A frozen dataclass of arguments that knows how to run."""
-
-    def run(self, console: Console) -> None:
-        """Do it, and tell the console."""
-
+from monmdp.tables import terminal
 
 COMMANDS: dict[str, Callable[..., Command]] = {
-    "list": List,
-    "solve": Solve,
-    "train": Train,
-    "reproduce": Reproduce,
-    "results": Results,
-    "report": Report,
-    "figure": Figure,
-    "claims": Claims,
-    "export": Export,
-    "watch": Watch,
-    "bench": Bench,
-    "optima": Optima,
-    "doctor": Doctor,
-}
+    command.__name__.lower(): command
+    for command in (
+        List, Solve, Train, Watch, Reproduce, Results, Report, Figure, Claims, Export, Bench, Optima, Doctor,
+    )
+}  # fmt: skip
 
-DESCRIPTION = """Reinforcement learning when rewards cannot always be seen.
+DESCRIPTION = """usage: monmdp [--version] COMMAND [ARGUMENTS]
 
-Environments and monitors are names such as Empty and Ask (any case), with options as in
-"Ask(cost=0.5)". Gymnasium environments with a transition table work too: "FrozenLake-v1"."""
+Reinforcement learning when rewards cannot always be seen (Monitored MDPs).
+
+Environments, monitors and agents have names, such as Empty, Ask and Directed, in
+any case, and options, as in "Ask(cost=0.5)"; monmdp list shows them. Gymnasium
+environments with a transition table work too, such as "FrozenLake-v1".
+"""
+EXAMPLES = """
+Examples:
+  monmdp solve Empty Ask
+  monmdp train Empty Ask --agent Directed --seeds 100
+  monmdp COMMAND --help"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; bad input ends in one line and exit code 2."""
+    """Run a command and return its exit code; bad input prints one line and returns 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    complaints = Console(stderr=True, highlight=False, soft_wrap=True)
-    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
-        complaints.print(
-            f"monmdp: there is no command {words[0]!r}. {nearest(words[0], COMMANDS)} See monmdp --help.", markup=False
-        )
-        return 2
-    if words == ["--version"]:
-        from monmdp import __version__
-
-        print(__version__)
-        return 0
+    console, errors = new_console(), new_console(stderr=True)
     try:
-        command = _read(words or ["--help"])
-        command.run(Console(highlight=False))
+        if words[:1] in ([], ["-h"], ["--help"]):
+            console.print(DESCRIPTION, terminal((), _summaries()), EXAMPLES, sep="\n")
+        elif words == ["--version"]:
+            from monmdp import __version__
+
+            print(__version__)
+        else:
+            _parse(words).run(console)
     except MonMDPError as error:
-        complaints.print(f"monmdp: {error}", markup=False)
+        print_line(errors, f"monmdp: {error}")
         return 2
     except BrokenPipeError:
-        sys.stderr.close()  # the reader, such as `head`, has seen enough
-        return 0
+        sys.stderr.close()  # the reader, such as `head`, has closed the pipe
     except KeyboardInterrupt:
-        complaints.print("monmdp: interrupted.", markup=False)
+        print_line(errors, "monmdp: interrupted.")
         return 130
     return 0
 
 
-def _read(words: list[str]) -> Command:
-    """The command that the words describe; of tyro's page on what is wrong, its first sentence is kept."""
-    told = io.StringIO()
+def _summaries() -> list[tuple[str, str]]:
+    """Every command with the first line of its help."""
+    return [(name, (command.__doc__ or "").partition("\n")[0]) for name, command in COMMANDS.items()]
+
+
+def _parse(words: list[str]) -> Command:
+    """The command that the words describe; tyro's error page is reduced to its first sentence."""
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise MonMDPError(f"There is no command {words[0]!r}. {nearest(words[0], COMMANDS)} See monmdp --help.")
+    page = io.StringIO()
     try:
-        with contextlib.redirect_stderr(told):
+        with contextlib.redirect_stderr(page):
             command: Command = tyro.extras.subcommand_cli_from_dict(
-                COMMANDS, prog="monmdp", description=DESCRIPTION, args=words
+                COMMANDS, prog="monmdp", args=words, config=(tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)
             )
             return command
     except SystemExit as end:
         if end.code == 0:
             raise
-        page = f"monmdp {words[0]} --help" if words and words[0] in COMMANDS else "monmdp --help"
-        raise MonMDPError(f"{_first_sentence(told.getvalue())}. See {page}.") from None
+        raise MonMDPError(f"{_first_sentence(page.getvalue())}. See monmdp {words[0]} --help.") from None
 
 
 def _first_sentence(page: str) -> str:
-    """What stands between the first two rules of a boxed page."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", page)
-    between: list[str] = []
-    rules = 0
-    for line in plain.splitlines():
-        text = line.strip(" │")
-        if text.startswith(("╭", "--------", "────")):
-            rules += 1
-        elif rules == 1:
-            between += text.split()
-    return " ".join(between).rstrip(".") or "The command cannot be read"
+    """The text of an error box between its first two rules."""
+    lines = [line.strip("│ ") for line in re.sub(r"\x1b\[[0-9;]*m", "", page).splitlines()]
+    rules = [i for i, line in enumerate(lines) if line.startswith(("╭", "───", "---"))]
+    return " ".join(" ".join(lines[rules[0] + 1 : rules[1]]).split()).rstrip(".")

@@ -1,108 +1,90 @@
-"""`monmdp bench`: how fast, against the plain-Python twin."""
+"""`monmdp bench`: time per step and evaluation, and a projection for the whole paper."""
 
 from __future__ import annotations
 
-import json as json_text
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
-from rich.progress import Progress
-from rich.table import Table
 
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress
+from monmdp.tables import markdown, terminal
 
-if TYPE_CHECKING:
-    from monmdp.paper.benchmark import Paper, Row
-
-PAPER_SEEDS = 100
-HEADER = ("problem", "agent", "pairs", "ns a step", "µs an evaluation", "plain µs a step", "ratio")
+HEADER = ("problem", "agent", "pairs", "ns per step", "µs per evaluation")
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Measure time a step and an exact evaluation, the ratio to the plain twin, and the whole paper."""
+class Bench(Command):
+    """Measure the time per step and evaluation, and project the paper's.
+
+    Examples: monmdp bench --quick
+              monmdp bench --device cuda
+    """
 
     quick: bool = False
-    """Leave out the projection for the paper's 28,800 runs, which takes most of the time; on a GPU, 5 seeds of 100."""
-    device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """What to measure: the CPU against the plain twins, or the paper on a GPU against the floors of the GPU; auto is
-    the GPU if there is one."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
-    save: Path | None = None
-    """Also write the table into this Markdown file."""
+    """Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100."""
+    device: Device = "cpu"
+    json: Json = False
+    save: Annotated[Path | None, option("none")] = None
+    """Markdown file for the results (.md)."""
 
     def run(self, console: Console) -> None:
-        """Measure, print the table, and save it if asked."""
-        from reference import PLAIN_AGENTS
+        check_file(self.save, ".md")
+        result = _measure_gpu(self.quick) if self._on_gpu() else _measure_cpu(self.quick)
+        if self.save is not None:
+            table = markdown(HEADER, result.rows, "llrrr") + "\n\n" if result.rows else ""
+            sentences = "".join(f"- {sentence}\n" for sentence in result.sentences)
+            self.save.write_text(f"`{result.command}` on {result.machine}:\n\n{table}{sentences}", encoding="utf-8")
+        if self.json:
+            print_json(result.values)
+            return
+        if result.rows:
+            console.print(terminal(HEADER, result.rows, result.machine, "llrrr"))
+        for sentence in result.sentences:
+            print_line(console, sentence)
 
+    def _on_gpu(self) -> bool:
+        if self.device == "cpu":
+            return False
         from monmdp.cuda.backend import chosen
-        from monmdp.paper.benchmark import SHOWN, machine, measure_paper, rows
 
-        if self.save is not None and not self.save.absolute().parent.is_dir():
-            raise MonMDPError(f"The folder of {self.save} does not exist.")
-        if chosen(self.device) == "cuda":
-            self._run_on_gpu(console)
-            return
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("measuring agents", total=len(SHOWN) * len(PLAIN_AGENTS))
-            measured = []
-            for row in rows():
-                measured.append(row)
-                bar.update(task, advance=1)
-            paper = None
-            if not self.quick:
-                whole = bar.add_task("one seed of the paper", total=None)
-                paper = measure_paper(lambda done, of: bar.update(whole, completed=done, total=of))
-        if self.json:
-            listed = [{**asdict(row), "ratio": row.ratio} for row in measured]
-            print(json_text.dumps({"machine": machine(), "rows": listed, "paper": paper and asdict(paper)}))
-            return
-        table = Table(title=machine(), title_justify="left", box=None, padding=(0, 1))
-        for column in HEADER:
-            table.add_column(column, justify="left" if column in HEADER[:2] else "right", no_wrap=column == "problem")
-        for row in measured:
-            table.add_row(*_cells(row))
-        console.print(table)
-        words = _words(paper) if paper is not None else []
-        for sentence in words:
-            console.print(sentence)
-        if self.save is not None:
-            lines = [HEADER, ("---",) * len(HEADER), *map(_cells, measured)]
-            marks = ["| " + " | ".join(line) + " |" for line in lines]
-            text = [f"`monmdp bench` on {machine()}:", "", *marks, "", *(f"- {sentence}" for sentence in words)]
-            self.save.write_text("\n".join(text) + "\n")
-
-    def _run_on_gpu(self, console: Console) -> None:
-        from monmdp.paper.gpu_benchmark import measure_gpu, sentences
-
-        with console.status("Measuring (kernels are compiled first) …"):
-            measured = measure_gpu(seeds=5 if self.quick else PAPER_SEEDS)
-        if self.json:
-            print(json_text.dumps({**asdict(measured), "seconds": measured.seconds}))
-            return
-        for sentence in sentences(measured):
-            console.print(sentence, soft_wrap=True)
-        if self.save is not None:
-            lines = [f"`monmdp bench --device cuda` on {measured.device}:", ""]
-            self.save.write_text("\n".join([*lines, *(f"- {sentence}" for sentence in sentences(measured))]) + "\n")
+        return chosen(self.device) == "cuda"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    return (
-        row.problem, row.agent, f"{row.pairs:,}", f"{row.step_ns:,.0f}", f"{row.evaluation_us:.1f}",
-        f"{row.plain_step_us:.0f}", f"{row.ratio:,.0f}×",
-    )  # fmt: skip
+class Measured(NamedTuple):
+    """What was measured, as a table and sentences for readers and as values for JSON."""
+
+    command: str
+    machine: str
+    rows: Sequence[tuple[str, ...]]
+    sentences: list[str]
+    values: dict[str, Any]
 
 
-def _words(paper: Paper) -> list[str]:
-    each = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in paper.core_seconds.items())
-    return [
-        "One seed of the paper's 48 problems × 6 agents with 1,001 exact evaluations each: "
-        f"{paper.seed_seconds:.2f} core-seconds ({each}).",
-        f"The paper's 28,800 runs would take {paper.minutes:.1f} minutes on {paper.cores} cores.",
-        f"Two seeds on two threads went {paper.speedup:.2f} times as fast as on one.",
-        f"Runner and store added {paper.overhead:.1%} to the time of training in a small sweep.",
+def _measure_cpu(quick: bool) -> Measured:
+    from monmdp.paper import benchmark
+
+    with progress("measuring agents") as update:
+        speeds = benchmark.measure_agents(lambda done, total: update(completed=done, total=total))
+        paper = None
+        if not quick:
+            update(description="one seed of the paper", completed=0)
+            paper = benchmark.measure_paper(lambda done, total: update(completed=done, total=total))
+    rows = [
+        (speed.problem, speed.agent, f"{speed.pairs:,}", f"{speed.step_ns:,.0f}", f"{speed.evaluation_us:.1f}")
+        for speed in speeds
     ]
+    machine, sentences = benchmark.machine(), [] if paper is None else benchmark.sentences(paper)
+    values = {"machine": machine, "rows": [asdict(speed) for speed in speeds], "paper": paper and asdict(paper)}
+    return Measured("monmdp bench", machine, rows, sentences, values)
+
+
+def _measure_gpu(quick: bool) -> Measured:
+    from monmdp.paper import gpu_benchmark
+
+    with progress("measuring (kernels are compiled first)"):
+        gpu = gpu_benchmark.measure_gpu(seeds=5 if quick else 100)
+    values = {**asdict(gpu), "seconds": gpu.seconds}
+    return Measured("monmdp bench --device cuda", gpu.device, [], gpu_benchmark.sentences(gpu), values)

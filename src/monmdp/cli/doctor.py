@@ -1,80 +1,246 @@
-"""`monmdp doctor`: versions, cores, GPU, extras, cache folder and plug-ins, and whether each works."""
+"""`monmdp doctor`: versions, machine, and small checks of every part, each with a repair."""
 
 from __future__ import annotations
 
-import dataclasses
-import json as json_text
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import importlib
+import io
+import os
+import platform
+import re
+import shutil
+import subprocess
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any, Literal
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from monmdp.cli.shared import Command, Json, print_json, print_line
 from monmdp.errors import MonMDPError
+from monmdp.tables import terminal
 
-if TYPE_CHECKING:
-    from monmdp.cli.health import Finding, Health
-
-#: How a state is shown.
-SIGNS = {"works": ("✓", "green"), "missing": ("–", "dim"), "broken": ("✗", "bold red")}
+STYLES = {"works": "green", "missing": "dim", "broken": "bold red"}
 
 
 @dataclass(frozen=True)
-class Doctor:
-    """Look at everything that monmdp stands on, try each part, and say what to do about what does not work."""
+class Doctor(Command):
+    """Check the installation and print how to repair it.
 
-    json: bool = False
-    """Print one JSON object instead of tables."""
+    Example: monmdp doctor
+    """
+
+    json: Json = False
 
     def run(self, console: Console) -> None:
-        """Examine and print; a broken core is an error."""
-        with console.status("Looking at everything (the first time, kernels are compiled) …"):
-            from monmdp.cli.health import examine
-
-            health = examine()
+        with console.status("Checking (the first run compiles kernels) …"):
+            facts = {"versions": versions(), "machine": machine()}
+            findings: dict[str, list[Finding]] = {"core": [], "cache": [], "extras": [], "plugins": []}
+            findings["core"] = [run_check(name, check, REINSTALL) for name, check in CORE_CHECKS.items()]
+            core_works = all(finding.state == "works" for finding in findings["core"])
+            if core_works:
+                findings |= {"cache": [check_cache()], "extras": check_extras(), "plugins": check_plugins()}
+        broken = [finding for section in findings.values() for finding in section if finding.state == "broken"]
+        advice = list(dict.fromkeys(finding.advice for finding in broken))
         if self.json:
-            told = {**dataclasses.asdict(health), "advice": health.advice, "core_works": health.core_works}
-            print(json_text.dumps(told))
+            sections = {name: [asdict(finding) for finding in section] for name, section in findings.items()}
+            print_json({**facts, **sections, "advice": advice, "core_works": core_works})
         else:
-            _print(console, health)
-        if not health.core_works:
-            raise MonMDPError(f"The core does not work: {health.advice[0]}.")
+            for title, values in facts.items():
+                console.print(terminal((), values.items(), title), "")
+            for title, section in findings.items():
+                rows = [(Text(f.state, STYLES[f.state]), f.name, f.message) for f in section]
+                if rows:
+                    console.print(terminal((), rows, title), "")
+            print_line(console, f"To do: {'; '.join(advice)}." if advice else "Everything works.", "bold")
+        if not core_works:
+            raise MonMDPError(f"The core does not work: {advice[0]}.")
 
 
-def _print(console: Console, health: Health) -> None:
-    tables = [_pairs("versions", health.versions), _pairs("machine", health.machine)]
-    parts = {"core": [*health.core, *health.cache], "extras": health.extras, "plug-ins": health.plugins}
-    tables += [_findings(title, findings) for title, findings in parts.items() if findings]
-    for table in tables:
-        console.print(table)
-        console.print()
-    if health.advice:
-        console.print(Text.assemble(("To do: ", "bold"), "; ".join(health.advice), "."), soft_wrap=True)
-        return
-    absent = [finding.name for finding in health.extras if finding.state == "missing"]
-    rest = f" Not in use here: {', '.join(absent)}." if absent else ""
-    console.print(f"[bold green]Everything works.[/]{rest}")
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check; advice: what to do if it failed."""
+
+    name: str
+    state: Literal["works", "missing", "broken"]
+    message: str
+    advice: str = ""
 
 
-def _pairs(title: str, rows: dict[str, str]) -> Table:
-    table = _table(title)
-    for name, told in rows.items():
-        table.add_row("", name, Text(told))
-    return table
+def run_check(
+    name: str, check: Callable[[], str], advice: str, unavailable: tuple[type[Exception], ...] = ()
+) -> Finding:
+    """Run a check, which returns a message and may print and fail in any way.
+
+    unavailable: errors of parts that are installed correctly and cannot be used on this machine.
+    """
+    try:
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return Finding(name, "works", check())
+    except unavailable as reason:
+        return Finding(name, "missing", str(reason))
+    except (Exception, SystemExit) as error:  # other packages may raise anything
+        lines = [type(error).__name__, *str(error).strip().splitlines()[:1]]
+        return Finding(name, "broken", ": ".join(lines), f"{name}: {advice}")
 
 
-def _findings(title: str, findings: list[Finding]) -> Table:
-    table = _table(title)
-    for finding in findings:
-        sign, style = SIGNS[finding.state]
-        table.add_row(Text(sign, style), finding.name, Text(finding.told, "" if finding.state == "works" else style))
-    return table
+def expect(actual: object, expected: object) -> None:
+    """Raise unless both values are equal."""
+    if actual != expected:
+        raise RuntimeError(f"the result is {actual!r} and should be {expected!r}")
 
 
-def _table(title: str) -> Table:
-    table = Table(title=f"[bold]{title}[/]", title_justify="left", title_style="", show_header=False, box=None)
-    table.add_column(width=1)
-    table.add_column(min_width=13, no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
+def installed_version(package: str) -> str | None:
+    """The version of an installed package, or None."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def requirements() -> dict[str, list[str]]:
+    """Extra → packages, from the metadata of monmdp; those of the core have the key ""."""
+    packages: dict[str, list[str]] = {}
+    for line in (metadata.requires("monmdp") or []) if installed_version("monmdp") else []:
+        name, extra = re.match(r"[\w.-]+", line), re.search(r"\bextra\s*==\s*['\"](\w+)['\"]", line)
+        packages.setdefault(extra[1] if extra else "", []).append(name[0] if name else line)
+    return packages
+
+
+def versions() -> dict[str, str]:
+    """Versions of monmdp, Python and the packages that the core needs."""
+    from monmdp import __version__
+
+    python = f"{platform.python_version()} ({platform.python_implementation()})"
+    packages = {name: installed_version(name) or "missing" for name in requirements().get("", [])}
+    return {"monmdp": __version__, "Python": python, **packages}
+
+
+def machine() -> dict[str, str]:
+    """System, cores, memory and GPU of this machine; nvidia-smi knows GPUs without any Python package."""
+    from monmdp.machine import available_bytes, n_cores, readable
+
+    gpu = "none (no NVIDIA driver)"
+    if program := shutil.which("nvidia-smi"):
+        query = [program, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+        try:
+            gpu = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            gpu = "an NVIDIA driver is installed and does not respond"
+    return {
+        "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "cores": f"{n_cores()} of {os.cpu_count()} available; training uses {n_cores()} threads by default",
+        "memory": f"{readable(available_bytes())} available",
+        "GPU": gpu,
+    }
+
+
+def _solve() -> str:
+    import monmdp
+
+    value = monmdp.solve(monmdp.make("Loop", "Ask")).optimal_return
+    expect(round(value, 12), round(0.99**4, 12))
+    return f"kernels compile; the optimal return of Loop + Ask is {value:.6f}"
+
+
+def _step() -> str:
+    import gymnasium
+
+    env = gymnasium.make("monmdp/Loop-v0", monitor="Ask")
+    env.reset(seed=0)
+    expect(len(env.step(env.action_space.sample())), 5)
+    return "monmdp/Loop-v0 runs"
+
+
+def _store() -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"step": [1, 2]}), sink, compression="zstd")
+    expect(pq.read_table(pa.BufferReader(sink.getvalue())).column("step").to_pylist(), [1, 2])
+    return "a Parquet file was written and read"
+
+
+def _draw() -> str:
+    from matplotlib.figure import Figure
+
+    figure, file = Figure(figsize=(1, 1)), io.BytesIO()
+    figure.subplots().plot([0, 1])
+    figure.savefig(file, format="png")
+    expect(file.getvalue()[:4], b"\x89PNG")
+    return "a plot was drawn"
+
+
+REINSTALL = "reinstall monmdp in a new virtual environment with pip install monmdp"
+CORE_CHECKS: dict[str, Callable[[], str]] = {
+    "exact solutions": _solve, "Gymnasium": _step, "results": _store, "figures": _draw,
+}  # fmt: skip
+
+
+def check_cache() -> Finding:
+    """The folder of compiled kernels."""
+    from monmdp.kernels.compile import cache_folder, can_be_written
+    from monmdp.machine import readable
+
+    current = cache_folder()
+    folder = current.parent
+    if not can_be_written(current):
+        message = f"{folder} cannot be written, so every process compiles its kernels"
+        return Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")
+    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    old = sum(size for path, size in sizes.items() if current not in path.parents)
+    kernels = f"{len(list(current.rglob('*.nbc')))} compiled kernels"
+    total = f"{readable(sum(sizes.values()))}, {readable(old)} of it from other versions"
+    return Finding("cache", "works", f"{folder}: {kernels}, {total}; clear with rm -r {folder}")
+
+
+def check_extras() -> list[Finding]:
+    """Every extra of the installed package: its packages are imported, and a GPU is opened."""
+    findings = []
+    for extra, packages in requirements().items():
+        if not extra:
+            continue
+        missing = [package for package in packages if installed_version(package) is None]
+        install = f"pip install 'monmdp[{extra}]'"
+        if missing:
+            findings.append(Finding(extra, "missing", f"not installed: {', '.join(missing)}; {install}"))
+        else:
+            check = _open_gpu if extra == "cuda" else partial(_import, packages)
+            findings.append(run_check(extra, check, f"reinstall with {install}", unavailable=(MonMDPError,)))
+    return findings
+
+
+def _import(packages: list[str]) -> str:
+    for module in (package.replace("-", "_") for package in packages):
+        if find_spec(module) is not None:  # a few packages have modules of another name
+            importlib.import_module(module)
+    return ", ".join(f"{package} {installed_version(package)}" for package in packages)
+
+
+def _open_gpu() -> str:
+    from monmdp.cuda.driver import Device
+
+    return f"{Device().name} works"
+
+
+def check_plugins() -> list[Finding]:
+    """Environments, monitors and agents of other packages."""
+    from monmdp import AGENTS, ENVIRONMENTS, MONITORS
+
+    registries: list[Any] = [ENVIRONMENTS, MONITORS, AGENTS]
+    findings = []
+    for registry in registries:
+        for plugin, message in registry.broken().items():
+            advice = f"update or remove the package {plugin.package}"
+            findings.append(Finding(plugin.name, "broken", message, advice))
+        for name in registry:
+            if origin := registry.origin(name):
+                findings.append(Finding(name, "works", f"{registry.kind} of {origin}"))
+    return findings

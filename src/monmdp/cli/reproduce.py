@@ -1,122 +1,118 @@
-"""`monmdp reproduce`: the paper, a preset or a sweep of your own, into a results folder."""
+"""`monmdp reproduce`: run a sweep, such as the whole paper, into a results folder."""
 
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
+from monmdp.cli.shared import Command, Device, Threads, option, print_line, progress
 from monmdp.errors import MonMDPError
+from monmdp.tables import terminal
 
 if TYPE_CHECKING:
+    from monmdp.study.executors import Executor
     from monmdp.study.plan import Batch
     from monmdp.study.runner import Report
+    from monmdp.study.sweep import Sweep
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
+SWEEPS_OWN = option("as in the sweep")
 
 
 @dataclass(frozen=True)
-class Reproduce:
-    """Run a sweep: every run that is not in the folder yet, on all cores. Stop and start it as you like.
+class Reproduce(Command):
+    """Run a sweep, such as the whole paper, into a results folder.
 
-    For example: monmdp reproduce --preset quick --out results, or
-    monmdp reproduce --envs Loop,OneWay --monitors Ask,Level --agents Directed,Naive --seeds 10.
+    Runs in the folder are skipped: repeat the command to continue a sweep.
+
+    Examples: monmdp reproduce --preset quick --out results
+              monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
     """
 
-    preset: str | None = None
-    """paper (the default), quick, epsilon, pessimism, successors, observability, reward-noise, tenth, followup,
-    unsolvable or ablation."""
-    sweep: Path | None = None
-    """A TOML file of [[sweep]] tables instead of a preset."""
+    preset: Annotated[str | None, option("paper")] = None
+    """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
+    sweep: Annotated[Path | None, option("none")] = None
+    """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Path = Path("results")
     """The results folder."""
-    seeds: int | None = None
-    """Seeds per cell, instead of the sweep's own."""
-    envs: str | None = None
-    """Only these environments, separated by commas, instead of the sweep's own."""
-    monitors: str | None = None
-    """Only these monitors."""
-    agents: str | None = None
-    """Only these agents."""
-    steps: int | None = None
-    """Training steps a run, instead of the protocol's."""
-    budget: float | None = None
-    """Part of the protocol's steps, such as 0.1."""
-    points: int | None = None
-    """Recording points a run, instead of 1,000."""
+    seeds: Annotated[int | None, SWEEPS_OWN] = None
+    """Number of seeds per problem and agent."""
+    envs: Annotated[str | None, SWEEPS_OWN] = None
+    """Environments, separated by commas."""
+    monitors: Annotated[str | None, SWEEPS_OWN] = None
+    """Monitors, separated by commas."""
+    agents: Annotated[str | None, SWEEPS_OWN] = None
+    """Agents, separated by commas."""
+    steps: Annotated[int | None, SWEEPS_OWN] = None
+    """Training steps per run."""
+    budget: Annotated[float | None, option("1")] = None
+    """Fraction of the paper's training steps, such as 0.1."""
+    points: Annotated[int | None, SWEEPS_OWN] = None
+    """Number of recording points per run."""
     shard: str = "1/1"
-    """Do only shard i of n, as in 2/4, for job arrays; all shards may share a folder."""
+    """Run only part i of n, as in 2/4, for job arrays; all parts may share a folder."""
     on: str = "here"
     """Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT."""
-    threads: int | None = None
-    """Runs side by side; by default one a core."""
-    device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """Where to train: on the CPU, on a GPU, or on a GPU if there is one; the numbers are the same."""
+    threads: Threads = None
+    device: Device = "cpu"
     dry_run: bool = False
-    """Only say what would be done: runs, steps, memory and time."""
+    """Only print what would be done: runs, steps, memory and time."""
 
     def run(self, console: Console) -> None:
-        """Run what is left of the sweep, or only say what that is."""
         from monmdp.study.plan import parse_shard
         from monmdp.study.runner import plan_sweep, run_sweep
-        from monmdp.study.sweep import narrowed, preset, read_sweeps
 
-        shard = parse_shard(self.shard)
+        shard, sweeps = parse_shard(self.shard), self._sweeps()
+        if self.dry_run:
+            plan = _plan(*plan_sweep(sweeps, self.out, shard), self.threads)
+            console.print(terminal((), plan.items(), "plan"))
+            return
+        executor = _executor(self.on)
+        try:
+            with _Display(console) as display:
+                report = run_sweep(
+                    sweeps, self.out, shard=shard, threads=self.threads, watcher=display.update, executor=executor,
+                    device=self.device,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            print_line(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
+            raise
+        for line in report.damaged:
+            print_line(console, line, "yellow")
+        if report.runs == 0:
+            print_line(console, f"Nothing to do: all {report.skipped} runs are in {report.folder}.")
+        else:
+            skipped = f", {report.skipped} were there already" if report.skipped else ""
+            print_line(
+                console, f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
+            )
+        _print_solved(console, report)
+        for line in report.failures[:20]:
+            print_line(console, f"failed: {line}", "red")
+        if report.failures:
+            raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
+
+    def _sweeps(self) -> list[Sweep]:
+        """The chosen sweeps, restricted to the given names and numbers."""
+        from monmdp.paper.presets import preset
+        from monmdp.study.sweep import narrowed, read_sweeps
+
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
-        sweeps = narrowed(
-            preset(self.preset or "paper") if self.sweep is None else read_sweeps(self.sweep),
-            split(self.envs), split(self.monitors), split(self.agents), self.seeds, self.steps, self.budget,
-            self.points,
-        )  # fmt: skip
-        if self.dry_run:
-            report, left = plan_sweep(sweeps, self.out, shard)
-            _print_plan(console, report, left, self.threads)
-            return
-        cluster = _cluster(self.on)
-        watch = _Display(console)
-        try:
-            report = run_sweep(
-                sweeps,
-                self.out,
-                shard=shard,
-                threads=self.threads,
-                watcher=watch.update,
-                cluster=cluster,
-                device=self.device,
-            )
-        except KeyboardInterrupt:
-            watch.close()
-            told = f"Stopped; what was finished is in {self.out}. The same command goes on from there."
-            console.print(told, soft_wrap=True, markup=False)
-            raise
-        finally:
-            watch.close()
-        for line in report.damaged:
-            console.print(line, style="yellow", soft_wrap=True, markup=False)
-        if report.runs == 0:
-            console.print(f"Nothing to do: all {report.skipped} runs are in {report.folder}.", markup=False)
-        else:
-            kept = f", {report.skipped} were there already" if report.skipped else ""
-            told = f"{report.done} runs in {report.seconds:.1f} s{kept}; results are in {report.folder}."
-            console.print(told, soft_wrap=True, markup=False)
-        _print_summary(console, report)
-        if report.failures:
-            for line in report.failures[:20]:
-                console.print(f"failed: {line}", style="red", soft_wrap=True, markup=False)
-            raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
+        sweeps = [preset(self.preset or "paper")] if self.sweep is None else read_sweeps(self.sweep)
+        names = {"environments": split(self.envs), "monitors": split(self.monitors), "agents": split(self.agents)}
+        numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
+        return narrowed(sweeps, **names, **numbers)
 
 
 def split(text: str | None) -> list[str] | None:
-    """Names separated by commas, except inside brackets: `Loop,Ask(cost=0.5)`."""
+    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
     if text is None:
         return None
     names, depth = [""], 0
@@ -129,96 +125,74 @@ def split(text: str | None) -> list[str] | None:
     return [name.strip() for name in names if name.strip()]
 
 
-def _cluster(on: str) -> object | None:
+def _executor(on: str) -> Executor | None:
+    """The executor of `ray` or `ray:HOST:PORT`; None for this process."""
     if on == "here":
         return None
     kind, _, address = on.partition(":")
     if kind != "ray":
         raise MonMDPError(f"Sweeps run here, on ray or on ray:HOST:PORT, not on {on!r}.")
-    from monmdp.study.cluster import RayCluster
+    from monmdp.study.ray_cluster import RayCluster
 
     return RayCluster(address or None)
 
 
-class _Display:
+class _Display(ExitStack):
     """A progress bar on a terminal, log lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
-        self._console, self._bar = console, None
+        super().__init__()
+        self._console = console
+        self._bar = self.enter_context(progress("preparing"))
         self._started = self._logged = time.monotonic()
-        if console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.fields[runs]} runs"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("{task.fields[speed]}"), TimeElapsedColumn(), TimeRemainingColumn(), console=console,
-                transient=True,
-            )  # fmt: skip
-            self._task = self._bar.add_task("sweep", total=1, runs="0", speed="")
 
     def update(self, report: Report, steps: int) -> None:
+        """Show the report so far and the training steps done."""
         now = time.monotonic()
         elapsed = max(now - self._started, 1e-9)
         done = max(steps, round(report.steps * report.done / max(report.runs, 1)))
         speed = f"{done / elapsed / 1e6:.2f} million steps/s"
-        if self._bar is not None:
-            self._bar.start()
-            runs = f"{report.done}/{report.runs}"
-            self._bar.update(self._task, completed=done, total=report.steps, runs=runs, speed=speed)
-        elif now - self._logged >= LOG_EVERY:
+        description = f"{report.done}/{report.runs} runs, {speed}"
+        self._bar(completed=done, total=report.steps, description=description)
+        if not self._console.is_terminal and now - self._logged >= LOG_EVERY:
             self._logged = now
-            left = "getting ready (the first time, kernels are compiled)"
-            part = report.worked / report.work if report.worked else done / max(report.steps, 1)
-            if part > 0:
-                left = f"{speed}, about {elapsed * (1 / part - 1):.0f} s left"
-            self._console.print(f"{report.done} of {report.runs} runs, {left}")
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+            fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
+            left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
+            print_line(self._console, f"{report.done} of {report.runs} runs, {left}")
 
 
-def _print_plan(console: Console, report: Report, left: list[Batch], threads: int | None) -> None:
+def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, str]:
+    """What a sweep would do, and what it would need."""
     from monmdp.machine import n_cores, readable
 
     cores = threads or n_cores()
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
-    seconds = sum(batch.seconds for batch in left) / cores
-    longest = max((batch.seconds for batch in left), default=0.0)
-    rows = {
-        "cells": f"{len(report.wishes):,}",
+    seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
+    return {
+        "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
-        "runs there already": f"{report.skipped:,}",
+        "runs done already": f"{report.skipped:,}",
         "steps to do": f"{report.steps:,}",
         "memory": f"about {readable(memory)} at most",
-        "time": f"about {max(seconds, longest):,.0f} s on {cores} cores",
-        "folder": escape(str(report.folder)),
+        "time": f"about {seconds:,.0f} s on {cores} cores",
+        "folder": str(report.folder),
     }
-    table = Table(title="[bold]what would be done[/]", title_justify="left", show_header=False)
-    for name, value in rows.items():
-        table.add_row(name, value)
-    console.print(table)
 
 
-def _print_summary(console: Console, report: Report) -> None:
-    """Fraction of seeds solved, problems × agents."""
-    from monmdp.study.summary import fraction_solved
+def _print_solved(console: Console, report: Report) -> None:
+    """Percentage of seeds that ended optimal, problems × agents."""
+    from monmdp.study.results import Results
 
-    wanted = {cell.identity: cell for cell, _ in report.wishes}
-    found = fraction_solved(report.folder, set(wanted))
-    if not found:
+    cells = {cell.identity: cell for cell in Results(report.folder, required=False).cells.values()}
+    agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
+    rows: dict[str, dict[str, list[str]]] = {}
+    for request in report.requested:
+        if request.identity in cells:
+            row = rows.setdefault(request.job.problem.name, {})
+            row.setdefault(request.job.agent_name, []).append(f"{cells[request.identity].solved.mean():.0%}")
+    if not rows:
         return
-    agents = list(dict.fromkeys(cell.settings["agent"] for cell in wanted.values()))
-    rows: dict[str, dict[str, str]] = {}
-    for identity, cell in wanted.items():
-        if identity not in found:
-            continue
-        solved, seeds = found[identity]
-        row = rows.setdefault(cell.problem.name, {})
-        agent, share = cell.settings["agent"], f"{solved / seeds:.0%}"
-        row[agent] = f"{row[agent]}, {share}" if agent in row else share  # the same names with other settings
-    table = Table(title="seeds that ended optimal", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("problem", no_wrap=True)
-    for agent in agents:
-        table.add_column(agent, justify="right")
-    for problem, row in rows.items():
-        table.add_row(problem, *(row.get(agent, "–") for agent in agents))
+    body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]
+    table = terminal(("problem", *agents), body, "seeds that ended optimal", "l" + "r" * len(agents))
+    table.columns[0].no_wrap = True
     console.print(table)

@@ -1,95 +1,267 @@
-"""`monmdp results`: what is in a results folder, whether it is sound, and fewer files of it."""
+"""Commands that read a results folder: results, report, figure, claims and export."""
 
 from __future__ import annotations
 
-import json as json_text
+import csv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import track
-from rich.table import Table
+from rich.text import Text
+from tyro.conf import Positional, arg
 
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, print_line, progress
+from monmdp.errors import MonMDPError, nearest
+from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
-    from monmdp.study.store import Store
+    from monmdp.paper.claims import Claim
+
+RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
+CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
+DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
+VERDICTS = {"confirmed": "green", "not confirmed": "red", "not enough data": "yellow"}
+VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {out}/wandb/offline-run-*"}
 
 
 @dataclass(frozen=True)
-class Results:
-    """List what a results folder holds; check every byte of it, or merge its many files into few."""
+class Results(Command):
+    """List the runs of a results folder; verify or merge its files.
 
-    folder: tyro.conf.Positional[Path] = Path("results")
-    """The results folder."""
+    Example: monmdp results results --verify
+    """
+
+    folder: Folder = Path("results")
     verify: bool = False
-    """Read every file whole and check it; exit code 2 if anything is damaged."""
+    """Read every file completely and check it; exit code 2 if any is damaged."""
     compact: bool = False
-    """Merge the files of each cell into one."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
+    """Merge the files of each environment, monitor and agent into one."""
+    json: Json = False
 
     def run(self, console: Console) -> None:
-        """Merge and verify if asked, then list what there is."""
-        from monmdp.study.compaction import compact
-        from monmdp.study.store import DamagedFileError, Store
+        from monmdp.machine import readable
+        from monmdp.study import results as study
 
-        store = Store(self.folder)
-        talk = Console(stderr=True, highlight=False) if self.json else console
+        messages = new_console(stderr=True) if self.json else console
         if self.compact:
-            before, after = compact(store)
-            talk.print(f"{before} files are now {after}.")
+            before, after = study.compact(self.folder)
+            print_line(messages, f"Merged {before} files into {after}.")
         if self.verify:
-            _verify(store, talk)
-        cells: dict[str, dict[str, object]] = {}
-        seeds: dict[str, set[int]] = {}
-        damaged = []
-        for entry in store.entries():
-            if isinstance(entry, DamagedFileError):
-                damaged.append(str(entry))
-                continue
-            told = entry.settings
-            cells[entry.identity] = {key: told[key] for key in ("environment", "monitor", "agent", "steps")}
-            seeds.setdefault(entry.identity, set()).update(entry.seeds)
-        rows = [{**cell, "cell": identity, "runs": len(seeds[identity])} for identity, cell in cells.items()]
-        size = sum(path.stat().st_size for path in store.folder.rglob("*.parquet"))
+            _verify(self.folder, messages)
+        results = study.Results(self.folder, required=False)
+        cells = [
+            {**{key: cell.settings[key] for key in RUN_COLUMNS[:-1]}, "cell": cell.identity, "runs": len(cell.seeds)}
+            for cell in results.cells.values()
+        ]
+        runs = sum(len(cell.seeds) for cell in results.cells.values())
+        size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
         if self.json:
-            runs = sum(len(some) for some in seeds.values())
-            print(json_text.dumps({"runs": runs, "bytes": size, "cells": rows, "damaged": damaged}))
+            print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
+            return
+        rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
+        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
+        for line in results.damaged:
+            print_line(console, line, "yellow")
+
+
+def _verify(folder: Path, messages: Console) -> None:
+    """Check every file; damaged files are moved away, so that reproduce repeats their runs."""
+    from monmdp.study.results import Results
+    from monmdp.study.store import KINDS, Store
+
+    store = Store(folder)
+    n_files, damage = sum(1 for kind in KINDS for _ in store.files(kind)), Results(folder, required=False).damage
+    for path, message in damage.items():
+        print_line(messages, f"{message} It is now {store.quarantine(path)}.")
+    if damage:
+        raise MonMDPError(f"{len(damage)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
+    print_line(messages, f"All {n_files} files are intact.")
+
+
+@dataclass(frozen=True)
+class Report(Command):
+    """Write a results folder as one HTML page to explore.
+
+    One file that works offline, with curves, claims and single runs.
+
+    Example: monmdp report results --out report.html
+    """
+
+    folder: Folder = Path("results")
+    out: Annotated[Path | None, option("report.html in the results folder")] = None
+    """The file to write."""
+
+    def run(self, console: Console) -> None:
+        from monmdp.machine import readable
+        from monmdp.report import write_page
+
+        with progress("reading results") as update:
+            page = write_page(
+                self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)
+            )
+        print_line(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
+
+
+@dataclass(frozen=True)
+class Figure(Command):
+    """Draw figures from a results folder: PDF, PNG and CSV.
+
+    Examples: monmdp figure list
+              monmdp figure returns results
+              monmdp figure all results
+    """
+
+    name: Annotated[Positional[str], arg(metavar="NAME")] = "list"
+    """A figure such as returns or solved; all for every figure that the data allow; list for their names."""
+    folder: Folder = Path("results")
+    out: Annotated[Path | None, option("figures in the results folder")] = None
+    """Folder for the files."""
+    env: Annotated[str | None, option("RiverSwim")] = None
+    """Environment, for figures that show one problem."""
+    monitor: Annotated[str | None, option("Button")] = None
+    """Monitor, for figures that show one problem."""
+
+    def run(self, console: Console) -> None:
+        from monmdp.figures import FIGURES, draw_figures, figure_kind
+        from monmdp.figures.drawing import DEFAULT_PROBLEM
+        from monmdp.study.results import Results as StoredResults
+
+        name = self.name.casefold()
+        if name == "list":
+            rows = [(kind.name, kind.description) for kind in FIGURES.values()]
+            console.print(terminal((), [*rows, ("all", "every figure that the data allow")]))
+            return
+        kinds = list(FIGURES.values()) if name == "all" else [figure_kind(name)]
+        if (self.env or self.monitor) and not any(kind.single for kind in kinds):
+            single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
+            raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
+        results = StoredResults(self.folder)
+        problem = (
+            _spelled(self.env, results.environments, "environment") if self.env else DEFAULT_PROBLEM[0],
+            _spelled(self.monitor, results.monitors, "monitor") if self.monitor else DEFAULT_PROBLEM[1],
+        )
+        for line in results.damaged:
+            print_line(console, line, "yellow")
+        n_drawn = 0
+        for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, problem):
+            if not isinstance(files, MonMDPError):
+                n_drawn += 1
+                print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
+            elif name == "all":
+                print_line(console, f"{drawn} is left out: {files}", "yellow")
+            else:
+                raise files
+        if not n_drawn:
+            raise MonMDPError(f"{self.folder} has no data for any figure.")
+
+
+def _spelled(name: str, known: list[str], kind: str) -> str:
+    """A name as the results spell it, matched in any case."""
+    for other in known:
+        if other.casefold() == name.casefold():
+            return other
+    raise MonMDPError(f"The results have no {kind} {name!r}. {nearest(name, known)}")
+
+
+@dataclass(frozen=True)
+class Claims(Command):
+    """Check the paper's claims against the runs of a results folder.
+
+    Example: monmdp claims results --details --out claims.csv
+    """
+
+    folder: Folder = Path("results")
+    out: Annotated[Path | None, option("claims.md in the results folder")] = None
+    """The file to write, .md or .csv."""
+    details: bool = False
+    """Also show and write the result for every single problem."""
+    json: Json = False
+
+    def run(self, console: Console) -> None:
+        from monmdp.paper.claims import check_claims
+        from monmdp.study.results import Results as StoredResults
+
+        out = self.folder / "claims.md" if self.out is None else self.out
+        if out.suffix not in (".md", ".csv"):
+            raise MonMDPError(f"{out} must end in .md or .csv.")
+        results, messages = StoredResults(self.folder), new_console(stderr=True)
+        with messages.status("checking claims …"):
+            claims = check_claims(results)
+        try:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            _write(out, claims, self.details)
+        except OSError as error:
+            raise MonMDPError(f"{out} cannot be written: {error.strerror}; choose another file with --out.") from None
+        counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+        if self.json:
+            print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
         else:
-            _print(console, self.folder, rows, size)
-            for line in damaged:
-                console.print(line, style="yellow", soft_wrap=True, markup=False)
+            console.print(_table(CLAIM_COLUMNS, claims, f"The paper's claims in {self.folder}", lines=True))
+            for claim in claims if self.details else ():
+                console.print(_table(DETAIL_COLUMNS, claim.details, claim.claim))
+            console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
+        for line in results.damaged:
+            print_line(messages, line, "yellow")
+        print_line(messages if self.json else console, f"Written to {out}.")
 
 
-def _verify(store: Store, talk: Console) -> None:
-    """Check every file; damaged ones are moved out of the way, so that reproduce does them again."""
-    from monmdp.study.store import KINDS, verify
-
-    files = sum(1 for kind in KINDS for _ in store.files(kind))
-    quiet = Console(stderr=True)
-    checked = track(verify(store), "checking", files, console=quiet, transient=True, disable=not quiet.is_terminal)
-    wrong = [damage for _, damage in checked if damage is not None]
-    for damage in wrong:
-        aside = store.set_aside(damage.path)
-        talk.print(f"{damage} It is now {aside}.", soft_wrap=True, markup=False)
-    if wrong:
-        raise MonMDPError(f"{len(wrong)} of {files} files are damaged; reproduce does them again.")
-    talk.print(f"All {files} files are sound.")
+def _cells(columns: tuple[str, ...], row: Any) -> list[str]:
+    return [getattr(row, column) for column in columns]
 
 
-def _print(console: Console, folder: Path, rows: list[dict[str, object]], size: int) -> None:
-    from monmdp.machine import readable
+def _as_json(claim: Claim) -> dict[str, object]:
+    details = [dict(zip(DETAIL_COLUMNS, _cells(DETAIL_COLUMNS, row), strict=True)) for row in claim.details]
+    return {**dict(zip(CLAIM_COLUMNS, _cells(CLAIM_COLUMNS, claim), strict=True)), "details": details}
 
-    runs = sum(int(str(row["runs"])) for row in rows)
-    table = Table(title=escape(f"{folder}: {runs:,} runs, {readable(size)}"), box=SIMPLE_HEAD, title_justify="left")
-    columns = ("environment", "monitor", "agent", "steps", "runs")
-    for column in columns:
-        table.add_column(column, justify="right" if column in ("steps", "runs") else "left")
-    for row in rows:
-        table.add_row(*(escape(str(row[column])) for column in columns))
-    console.print(table)
+
+def _table(columns: tuple[str, ...], rows: Any, title: str, lines: bool = False) -> Any:
+    cells = [[*_cells(columns, row)[:-1], Text(row.verdict, VERDICTS[row.verdict])] for row in rows]
+    return terminal(columns, cells, title, lines=lines)
+
+
+def _write(path: Path, claims: list[Claim], details: bool) -> None:
+    """Write one row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
+    if path.suffix == ".md":
+        text = markdown(CLAIM_COLUMNS, [_cells(CLAIM_COLUMNS, claim) for claim in claims]) + "\n"
+        for claim in claims if details else ():
+            table = markdown(DETAIL_COLUMNS, [_cells(DETAIL_COLUMNS, row) for row in claim.details])
+            text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
+        path.write_text(text, encoding="utf-8")
+        return
+    rows = [CLAIM_COLUMNS, *(_cells(CLAIM_COLUMNS, claim) for claim in claims)]
+    if details:
+        rows = [("claim", *DETAIL_COLUMNS)]
+        rows += [[claim.claim, *_cells(DETAIL_COLUMNS, row)] for claim in claims for row in claim.details]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+
+
+@dataclass(frozen=True)
+class Export(Command):
+    """Export results to TensorBoard or Weights & Biases.
+
+    Runs are written as event files or offline runs; nothing is uploaded.
+
+    Example: monmdp export results --to tensorboard --out events
+    """
+
+    folder: Folder = Path("results")
+    to: Literal["tensorboard", "wandb"] = "tensorboard"
+    """The format."""
+    out: Path = Path("exported")
+    """A new folder for the files."""
+    average: bool = False
+    """One run per problem and agent, the mean of its seeds, instead of one run per seed."""
+    points: Annotated[int | None, option("all")] = None
+    """Largest number of recording points per run."""
+
+    def run(self, console: Console) -> None:
+        from monmdp.study.export import count_runs, to_tensorboard, to_wandb
+
+        runs = count_runs(self.folder, self.average)
+        write = to_tensorboard if self.to == "tensorboard" else to_wandb
+        with progress(f"writing {runs:,} runs", runs) as update:
+            write(self.folder, self.out, self.average, self.points, progress=lambda done: update(completed=done))
+        view = VIEWERS[self.to].format(out=self.out)
+        print_line(console, f"{runs:,} runs are in {self.out}; view them with: {view}")

@@ -1,82 +1,62 @@
-"""`monmdp train`: learn, watch it happen, and see how close it came to the optimum."""
+"""`monmdp train`: train an agent on several seeds and compare it with the optimum."""
 
 from __future__ import annotations
 
+import csv
 import json as json_text
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-import tyro
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import (
+    Device,
+    Json,
+    Threads,
+    TrainingArguments,
+    check_file,
+    option,
+    print_json,
+    print_line,
+    progress,
+)
+from monmdp.tables import terminal
 
 if TYPE_CHECKING:
+    from monmdp.study.train import Status
     from monmdp.training.curves import Curves
-    from monmdp.training.job import Status
-
-#: Rows of the live table.
-GROUPS = 8
 
 
 @dataclass(frozen=True)
-class Train:
-    """Train an agent on many seeds and compare its greedy policy with the exact optimum.
+class Train(TrainingArguments):
+    """Train an agent on several seeds and compare it with the optimum.
 
-    For example: monmdp train Empty Ask --agent Directed --seeds 100.
+    Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
     """
 
-    environment: tyro.conf.Positional[str]
-    """An environment, such as Empty or "Empty(rows=9, columns=9)"."""
-    monitor: tyro.conf.Positional[str] = "Full"
-    """A monitor, such as Ask or "Ask(cost=0.5)"."""
-    agent: str = "Directed"
-    """An agent, such as Directed, Optimism, UCB, QCounts, Intrinsic, Naive, or "Directed(beta_bar=0.1)"."""
     seeds: int = 10
-    """How many seeds: 0, 1, 2, …"""
-    steps: int | None = None
-    """Training steps a seed; for the paper's 48 problems, the paper's budget by default."""
-    points: int | None = None
-    """How often to evaluate, evenly spaced; 1,000 by default, or once a step if there are fewer."""
+    """Number of seeds; trains the seeds 0, 1, 2, …"""
+    points: Annotated[int | None, option("1,000, at most one per step")] = None
+    """Number of evaluations during training, evenly spaced."""
     evaluation: Literal["exact", "sampled"] = "exact"
-    """How to evaluate: exactly from the model, or by test episodes as in the paper."""
-    discount: float = 0.99
-    """How much the next step's reward counts."""
-    threads: int | None = None
-    """Seeds trained side by side; by default as many as there are cores and memory allows."""
-    device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """Where to train: on the CPU, on a GPU, or on a GPU if there is one; the numbers are the same."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
-    plot: Path | None = None
-    """Draw mean return over training with its 95% confidence interval into this file (.png, .pdf, .svg)."""
-    save: Path | None = None
-    """Save curves and final tables into this file: .npz for everything, .csv for the curves."""
+    """Returns are computed exactly from the model, or estimated from test episodes as in the paper."""
+    threads: Threads = None
+    device: Device = "cpu"
+    json: Json = False
+    plot: Annotated[Path | None, option("none")] = None
+    """File for a plot of the mean return with its 95% confidence interval: .png, .pdf or .svg."""
+    save: Annotated[Path | None, option("none")] = None
+    """File for the results: .csv for the curves, .npz for curves and final tables."""
 
     def run(self, console: Console) -> None:
-        """Train, print the outcome, and draw or save it if asked."""
-        from monmdp.join import make
+        check_file(self.save, ".npz", ".csv")
+        check_file(self.plot, ".png", ".pdf", ".svg")
+        problem = self.problem()
+        with progress("preparing (the first run compiles kernels)") as update:
+            from monmdp.study.train import train
 
-        for path in (self.plot, self.save):
-            if path is not None and not path.absolute().parent.is_dir():
-                raise MonMDPError(f"The folder of {path} does not exist.")
-            if path is not None and path.is_dir():
-                raise MonMDPError(f"{path} is a folder, and a file is wanted.")
-        if self.save is not None and self.save.suffix not in (".npz", ".csv"):
-            raise MonMDPError(f"Results are saved as .npz or .csv, not as {self.save.name!r}.")
-        if self.plot is not None and self.plot.suffix not in (".png", ".pdf", ".svg"):
-            raise MonMDPError(f"Plots are saved as .png, .pdf or .svg, not as {self.plot.name!r}.")
-        problem = make(self.environment, self.monitor, discount=self.discount)
-        with console.status("Getting ready (the first time, kernels are compiled) …"):
-            from monmdp.training.job import train
-        watched = console.is_terminal and not self.json
-        with Live(console=console, refresh_per_second=8, transient=True) if watched else nullcontext() as live:
             curves = train(
                 problem,
                 self.agent,
@@ -86,7 +66,7 @@ class Train:
                 evaluation=self.evaluation,
                 threads=self.threads,
                 device=self.device,
-                progress=None if live is None else lambda status: live.update(_groups(status)),
+                progress=lambda status: update(**progress_of(status)),
             )
         if self.save is not None:
             save_curves(curves, self.save)
@@ -95,69 +75,64 @@ class Train:
 
             plot_curves(curves, self.plot)
         if self.json:
-            print(json_text.dumps(curves.summary(), allow_nan=False))
+            print_json(curves.summary())
             return
-        console.print(_result(curves))
-        for what, path in (("curves", self.save), ("plot", self.plot)):
+        console.print(terminal((), _facts(curves).items(), f"{curves.agent} in {curves.problem.name}"))
+        for content, path in (("Curves", self.save), ("Plot", self.plot)):
             if path is not None:
-                console.print(f"The {what} is in {path}." if what == "plot" else f"The {what} are in {path}.")
+                print_line(console, f"{content} written to {path}.")
 
 
-def _groups(status: Status) -> Table:
-    """One row a group of seeds: how far, how good, how much seen."""
-    title = (
-        "training"
-        if status.done.any()
-        else "getting ready (the first time, kernels are compiled, which can take a minute)"
-    )
-    table = Table(box=None, title=title, title_justify="left")
-    for column in ("seeds", "progress", "greedy return", "rewards observed"):
-        table.add_column(column, justify="left" if column == "progress" else "right")
-    for group in np.array_split(np.arange(len(status.done)), min(GROUPS, len(status.done))):
-        name = str(group[0]) if len(group) == 1 else f"{group[0]}–{group[-1]}"
-        begun = group[status.done[group] > 0]
-        known = status.returns[begun][~np.isnan(status.returns[begun])]
-        returns = f"{known.mean():.4f}" if len(known) else "–"
-        observed = f"{status.observed[begun].mean():,.0f}" if len(begun) else "–"
-        share = float(status.done[group].sum()) / (status.steps * len(group))
-        table.add_row(name, ProgressBar(total=1.0, completed=share, width=30), returns, observed)
-    return table
+def progress_of(status: Status) -> dict[str, Any]:
+    """What the progress bar shows: training steps, mean greedy return and rewards observed."""
+    started = status.done > 0
+    if not started.any():
+        return {}
+    returns = status.returns[started & ~np.isnan(status.returns)]
+    mean = f"return {returns.mean():.4f}, " if len(returns) else ""
+    return {
+        "description": f"training: {mean}{status.observed[started].mean():,.0f} rewards observed",
+        "completed": float(status.done.sum()),
+        "total": status.steps * len(status.done),
+    }
 
 
-def _result(curves: Curves) -> Table:
-    found = curves.summary()
-    half_width = found["final_return_ci"]
-    spread = "" if half_width is None else f" ± {half_width:.4f} (95%)"
-    steps = int(curves.steps[-1])
-    rows = {
-        "seeds × steps": f"{len(curves.seeds)} × {steps:,}",
-        "final return": f"[bold]{found['final_return']:.4f}[/]{spread}",
+def _facts(curves: Curves) -> dict[str, str]:
+    summary, steps, n_seeds = curves.summary(), int(curves.steps[-1]), len(curves.seeds)
+    interval = "" if summary["final_return_ci"] is None else f" ± {summary['final_return_ci']:.4f} (95%)"
+    facts = {
+        "seeds × steps": f"{n_seeds} × {steps:,}",
+        "final return": f"{summary['final_return']:.4f}{interval}",
         "optimal return": f"{curves.optimal_return:.4f}",
-        **({} if curves.target_return == curves.optimal_return else {"caution earns": f"{curves.target_return:.4f}"}),
-        "solved": f"{int(curves.solved.sum())} of {len(curves.seeds)} seeds",
-        "rewards observed": f"{found['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
+    }
+    if curves.target_return != curves.optimal_return:
+        facts["cautious return"] = f"{curves.target_return:.4f}"
+    facts |= {
+        "solved": f"{int(curves.solved.sum())} of {n_seeds} seeds",
+        "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
     }
-    told = curves.remarks[0] if curves.remarks else []
-    if told:
-        rows["remarks"] = f"seed {curves.seeds[0]}: {told[0]}" + (f" (and {len(told) - 1} more)" if told[1:] else "")
-    table = Table(title=f"[bold]{curves.agent} in {curves.problem.name}[/]", title_justify="left", show_header=False)
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
+    remarks = curves.remarks[0] if curves.remarks else []
+    if remarks:
+        more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
+        facts["remarks"] = f"seed {curves.seeds[0]}: {remarks[0]}{more}"
+    return facts
 
 
 def save_curves(curves: Curves, path: Path) -> None:
-    """Curves as .csv, one row per seed and point, or everything as .npz."""
-    names = ("returns", "observed", "visited", "beta", "explored")
+    """Save the curves as .csv, one row per seed and point, or curves and final tables as .npz."""
+    from monmdp.training.metrics import METRICS
+
     if path.suffix == ".csv":
-        seeds = np.repeat(curves.seeds, len(curves.steps))
-        steps = np.tile(curves.steps, len(curves.seeds))
-        columns = [seeds, steps, *(getattr(curves, name).ravel() for name in names)]
-        text = "\n".join(",".join(repr(value.item()) for value in row) for row in zip(*columns, strict=True))
-        path.write_text("seed,step,return,observed,visited,beta,explored\n" + text + "\n")
+        seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
+        columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["seed", "step", *(metric.column for metric in METRICS)])
+            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
         return
-    tables = {name: getattr(curves, name) for name in (*names, "steps", "visit_counts", "q", "reward_model")}
-    described = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
-    np.savez_compressed(path, seeds=np.array(curves.seeds), summary=np.array(described), **tables)
+    names = [*(metric.attribute for metric in METRICS), "steps", "visit_counts", "q", "reward_model"]
+    summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
+    tables = {name: getattr(curves, name) for name in names}
+    np.savez_compressed(path, seeds=np.array(curves.seeds), summary=np.array(summary), **tables)

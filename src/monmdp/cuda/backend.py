@@ -1,67 +1,54 @@
-"""Trains many runs on a GPU: waves that fit its memory, one launch an agent and shape, then all evaluations."""
+"""Trains many runs on a GPU: waves that fit into its memory, one launch per agent and shape, results as they finish."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp.cuda.compiling import ADVICE, Program, UnsuitableError, evaluation_kernel, program_for, training_kernel
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
-from monmdp.cuda.launches import Launch, can_compile, check_suitable, compiled, launch_of
-from monmdp.cuda.packing import (
-    Group,
-    SharedArrays,
-    aligned,
-    first_bytes,
-    near_bytes,
-    pack,
-    rows,
-    some_words,
-    unpack,
-)
-from monmdp.cuda.schedule import NEAR_STEP, Work, waves
-from monmdp.cuda.snapshots import Evaluated
+from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
+from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Work, waves
 from monmdp.cuda.views import schema_of
 from monmdp.errors import MonMDPError
-from monmdp.training.metrics import Record
-
-if TYPE_CHECKING:
-    from monmdp.training.job import Job
+from monmdp.training.job import Finished, Job
 
 #: Where training may run.
 DEVICES = ("cpu", "cuda", "auto")
-#: Bytes of scratch space for all evaluations together, at most.
-EVALUATION_BYTES = 1 << 30
+#: Largest size of the scratch memory for evaluations, in bytes.
+SCRATCH_BYTES = 1 << 30
+#: Seconds between two looks at the device, and between two calls of a watcher.
+LOOK_EVERY, WATCH_EVERY = 0.002, 0.2
 
-#: What a seed leaves behind: its curve, and its final tables by name.
-Finished = tuple[Record, dict[str, Any]]
+#: Called from time to time with the parts on the device whose results are not there yet, and for each of them the
+#: steps and points done, [seeds, 2].
+Watcher = Callable[[list[Work], list[np.ndarray]], None]
 
 
 @cache
 def device() -> Device:
-    """The GPU; asked for once."""
+    """The GPU, opened once."""
     return Device()
 
 
 @dataclass
 class Spent:
-    """What a device was busy with: seconds of waves, of launches by name and runs, and the most bytes taken."""
+    """Device time: seconds per wave, (name, runs, seconds) per launch; and the largest memory taken, in bytes."""
 
     waves: list[float] = field(default_factory=list)
     launches: list[tuple[str, int, float]] = field(default_factory=list)
     memory: int = 0
 
 
-#: Told now and then: the parts that are on the device, and for each the steps and points done by seed, [seeds, 2].
-Watcher = Callable[[list[Work], list[np.ndarray]], None]
-
-
 def chosen(name: str) -> str:
-    """`cpu` or `cuda`, the latter only if there is a GPU: `cuda` says what is missing, `auto` takes the CPU."""
+    """`cpu` or `cuda`; without a usable GPU, `cuda` raises an error and `auto` means the CPU."""
     if name not in DEVICES:
         raise MonMDPError(f"The device is one of {', '.join(DEVICES)}, not {name!r}.")
     if name == "cpu":
@@ -76,163 +63,213 @@ def chosen(name: str) -> str:
 
 
 def is_suitable(job: Job) -> bool:
-    """Whether the GPU can run a job's agent."""
-    return can_compile(job, device().capability)
+    """Whether a job's agent declares a device kernel."""
+    return job.agent.device_kernel is not None
+
+
+def check_suitable(job: Job) -> None:
+    """Refuse an agent without a device kernel."""
+    if not is_suitable(job):
+        raise UnsuitableError(f"{type(job.agent).__name__} has no kernel for GPUs. {ADVICE}")
 
 
 def train_on_gpu(
     work: Sequence[Work], watcher: Watcher | None = None, spent: Spent | None = None
 ) -> Iterator[tuple[Work, list[Finished]]]:
-    """Train every part; yields it, in waves and maybe cut between its seeds, with what each seed leaves behind."""
+    """Train all work; yields each part with the results of its seeds while others still train.
+
+    Work that does not fit into memory is cut into parts with the same number. A caller should return quickly from
+    a result, for example by saving it in another thread, since evaluations are started between results.
+    """
     for part in work:
         check_suitable(part.job)
     gpu = device()
     usable = int(gpu.free() * SHARE)
-    scratch = min(EVALUATION_BYTES, usable // 4)
+    scratch = min(SCRATCH_BYTES, usable // 4)
     for wave in waves(work, usable - scratch):
-        yield from Wave(gpu, wave, scratch, spent if spent is not None else Spent()).results(watcher)
+        yield from _wave(gpu, wave, scratch, watcher, spent if spent is not None else Spent())
 
 
-class Wave:
-    """Runs that are on the device together."""
+@dataclass(eq=False)
+class Launch:
+    """Runs that one kernel trains, and their memory: `size` bytes from `base` on, then the table of rows.
 
-    def __init__(self, gpu: Device, work: list[Work], scratch: int, spent: Spent) -> None:
-        """scratch: bytes for evaluations."""
-        self._gpu, self._spent, self._work, self._scratch = gpu, spent, work, scratch
-        self._stop = np.zeros(1, np.int64)
-        self._groups = [pack(part.job, list(part.seeds), self._stop) for part in work]
-        self._shared = SharedArrays()
-        for group in self._groups:
-            for values in group.shared.values():
-                self._shared.add(values)
-        self._places, self._size = [], self._shared.size
-        for group in self._groups:
-            self._places.append(self._size)
-            self._size += group.size
+    At the beginning is the counter of evaluations. shared: arrays that no kernel writes and their offsets, by id;
+    groups: with their parts and offsets. events: start and end of training, then of evaluation. sent: arrays on the
+    host that copies may still read.
+    """
 
-    def results(self, watcher: Watcher | None) -> Iterator[tuple[Work, list[Finished]]]:
-        """Train, evaluate, and bring back."""
-        gpu = self._gpu
-        taken: list[int] = []
-        try:
-            taken.append(gpu.take(self._size))
-            self._spent.memory = max(self._spent.memory, self._size)
-            base = taken[0]
-            self._begin(base)
-            tables = [self._rows(group, base + place) for group, place in zip(self._groups, self._places, strict=True)]
-            evaluations = self._evaluations(tables, taken)
-            events = self._train(tables, taken)
-            trained = [end for *_, end in events]
-            events += [self._launch(trained, *evaluation) for evaluation in evaluations]
-            try:
-                told = None if watcher is None else lambda: watcher(self._work, self._progress(base))
-                gpu.wait([end for *_, end in events], told)
-            except BaseException:
-                with contextlib.suppress(MonMDPError):
-                    gpu.send(self._addresses[id(self._stop)], np.ones(1, np.int64))
-                raise
-            self._spent.launches += [(name, runs, gpu.seconds(start, end)) for name, runs, start, end in events]
-            self._spent.waves.append(max(gpu.seconds(events[0][2], end) for *_, end in events))
-            for part, group, place in zip(self._work, self._groups, self._places, strict=True):
-                content = np.empty(group.output_bytes, np.uint8)
-                gpu.fetch(base + place, content)
-                yield part, [finished(found, group.job.episodes == 0) for found in unpack(group, content)]
-        finally:
-            for address in taken:
-                gpu.give_back(address)
+    program: Program
+    onchip: int
+    shared: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict)
+    groups: list[tuple[Group, list[Work], int]] = field(default_factory=list)
+    size: int = ALIGNMENT
+    runs: int = 0
+    base: int = 0
+    function: Any = None
+    evaluation: Any = None
+    events: list[Any] = field(default_factory=list)
+    sent: list[np.ndarray] = field(default_factory=list)
 
-    def _progress(self, base: int) -> list[np.ndarray]:
-        """Steps and points done, by group and seed."""
-        found = []
-        for group, place in zip(self._groups, self._places, strict=True):
-            block = next(block for block in group.blocks if block.leaf.name == "progress")
-            found.append(np.zeros((len(group.seeds), 2), np.int64))
-            self._gpu.fetch(base + place + block.offset, found[-1])
-        return found
+    def add(self, group: Group, parts: list[Work]) -> None:
+        """Add a group and the arrays it shares with others."""
+        for values in group.shared.values():
+            if id(values) not in self.shared:
+                self.shared[id(values)] = values, self.size
+                self.size += aligned(values.nbytes)
+        self.groups.append((group, parts, self.size))
+        self.size += group.size
+        self.runs += len(group.seeds)
 
-    def _begin(self, base: int) -> None:
-        """Everything as it is before the first step."""
-        self._gpu.send(base, self._shared.content())
-        for group, place in zip(self._groups, self._places, strict=True):
-            self._gpu.send(base + place, first_bytes(group))
-            for block in group.blocks:
-                if block.filled is not None:
-                    self._gpu.fill(base + place + block.offset, block.filled, block.each * len(group.seeds))
-        self._addresses = {key: base + offset for key, offset in self._shared.offsets.items()}
+    @property
+    def table_bytes(self) -> int:
+        return aligned(8 * self.runs * row_words(self.program.schema))
 
-    def _rows(self, group: Group, place: int) -> np.ndarray:
-        return rows(group, place, self._addresses, launch_of(group.job, group.schema).shape.near)
+    def start(self, gpu: Device) -> None:
+        """Copy the first values of all runs to the device and start their training."""
+        stream, tables = gpu.stream(), []
 
-    def _launch(
-        self, after: Sequence[Any], name: str, runs: int, function: Any, blocks: int, threads: int,
-        given: Sequence[int], near: int = 0,
-    ) -> tuple[str, int, Any, Any]:  # fmt: skip
-        """Start a kernel on a stream of its own, after some events; its name and runs, and events around it."""
-        stream = self._gpu.stream()
-        for event in after:
-            self._gpu.follow(stream, event)
-        first = self._gpu.event(stream)
-        self._gpu.launch(function, blocks, threads, stream, given, near)
-        return name, runs, first, self._gpu.event(stream)
+        def send(offset: int, values: np.ndarray) -> None:
+            self.sent.append(np.ascontiguousarray(values))
+            gpu.send(self.base + offset, self.sent[-1], stream)
 
-    def _train(self, tables: list[np.ndarray], taken: list[int]) -> list[Any]:
-        """One launch for all runs of the same agent class, shape and own memory."""
-        gpu = self._gpu
-        launches: dict[tuple[Launch, int], list[np.ndarray]] = {}
-        for group, table in zip(self._groups, tables, strict=True):
-            launch = launch_of(group.job, group.schema)
-            near = -(-near_bytes(group, launch.shape.near) // NEAR_STEP) * NEAR_STEP
-            launches.setdefault((launch, near), []).append(table)
-        ready = []
-        for (launch, near), parts in launches.items():
-            kernel = compiled(launch, gpu.capability)
-            function = gpu.function(kernel.ptx, kernel.entry)
-            table = np.concatenate(parts)
-            taken.append(gpu.take(table.nbytes))
-            gpu.send(taken[-1], table)
-            runs, words = table.shape
-            threads = launch.shape.threads
-            ready.append((launch.kind.__name__, runs, function, runs, threads, (taken[-1], words), near))
-        return [self._launch([], *given) for given in ready]
+        gpu.fill(self.base, 0, ALIGNMENT, stream)
+        for values, offset in self.shared.values():
+            send(offset, values)
+        addresses = {key: self.base + offset for key, (_, offset) in self.shared.items()}
+        for group, _, offset in self.groups:
+            table, state = first_values(group, self.base + offset, addresses, self.program.shape.onchip)
+            tables.append(table)
+            send(offset + group.state_start, state)
+            for item in group.fields.values():
+                if item.word is not None:
+                    place = self.base + offset + item.offset
+                    gpu.fill(place, item.word, item.stride * len(group.seeds), stream)
+        send(self.size, np.concatenate(tables))
+        begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
+        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, self.onchip)
+        self.events = [begin, gpu.event(stream)]
 
-    def _evaluations(self, tables: list[np.ndarray], taken: list[int]) -> list[Any]:
-        """What to launch to evaluate every policy that was kept, 32 versions a warp."""
-        gpu = self._gpu
-        exact = [i for i, group in enumerate(self._groups) if group.job.episodes == 0]
-        if not exact:
-            return []
-        from monmdp.cuda.evaluation import EVALUATING, STATE_BYTES, compiled_evaluation
+    def is_finished(self, gpu: Device, evaluator: Evaluator | None) -> bool:
+        """Whether all runs are trained and evaluated; starts their evaluation once they are trained."""
+        if not gpu.is_over(self.events[-1]):
+            return False
+        self.sent.clear()
+        if self.evaluation is None or evaluator is None or len(self.events) > 2:
+            return True
+        begin = gpu.event(evaluator.stream)
+        parts = max(-(-len(group.job.point_steps) // 32) for group, *_ in self.groups)
+        rows = (self.base + self.size, row_words(self.program.schema), self.runs, parts)
+        arguments = (*rows, self.base, evaluator.scratch, evaluator.warp_bytes)
+        gpu.launch(self.evaluation, evaluator.warps, 32, evaluator.stream, arguments)
+        self.events += [begin, gpu.event(evaluator.stream)]
+        return False
 
-        parts: dict[Any, list[np.ndarray]] = {}
-        for i in exact:
-            group = self._groups[i]
-            schema = schema_of(Evaluated(group.template.snapshots, group.template.world))
-            parts.setdefault(schema, []).append(some_words(group, tables[i], schema))
-        most_states = max(self._groups[i].job.world.n_states for i in exact)
-        most_parts = max(-(-len(self._groups[i].job.point_steps) // 32) for i in exact)
-        each_bytes = aligned(most_states * STATE_BYTES)
-        warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, self._scratch // each_bytes))
-        ready = []
-        for schema, found in parts.items():
-            taken.append(gpu.take(warps * each_bytes))
-            scratch = taken[-1]
-            gpu.fill(scratch, 0, warps * each_bytes)
-            table = np.concatenate(found)
-            taken.append(gpu.take(table.nbytes + 256))
-            counter = taken[-1]
-            gpu.fill(counter, 0, 256)
-            gpu.send(counter + 256, table)
-            kernel = compiled_evaluation(schema, gpu.capability)
-            function = gpu.function(kernel.ptx, kernel.entry)
-            given = (counter + 256, table.shape[1], len(table), most_parts, counter, scratch, each_bytes)
-            ready.append(("evaluation", len(table), function, warps, 32, given))
-        return ready
+    def results(self, gpu: Device) -> Iterator[tuple[Work, list[Finished]]]:
+        """The results of all runs, part by part."""
+        for group, parts, offset in self.groups:
+            content = np.empty(group.copied_back, np.uint8)
+            gpu.fetch(self.base + offset, content)
+            finished = iter(unpack(group, content))
+            for part in parts:
+                yield part, [next(finished) for _ in part.seeds]
+
+    def progress(self, gpu: Device) -> Iterator[tuple[Work, np.ndarray]]:
+        """The parts, and the steps and points that their seeds have done."""
+        for group, parts, offset in self.groups:
+            done = np.zeros((len(group.seeds), 2), np.int64)
+            gpu.fetch(self.base + offset + group.fields["progress"].offset, done)
+            yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
 
 
-def finished(found: dict[str, np.ndarray], exact: bool) -> Finished:
-    """What a seed leaves behind, from what came back."""
-    record = Record(*(found[f"record.{name}"] for name in Record._fields))
-    if exact:
-        record.returns[:] = found["snapshots.values"][found["snapshots.versions"]]
-    known = found.get("memory.reward_model", np.zeros(0))
-    return record, {"visits": found["memory.visits"], "q": found["memory.q"], "reward_model": known, "remarks": []}
+class Evaluator(NamedTuple):
+    """What evaluations share, one after the other: zeroed scratch memory, a stream, warps, and bytes per warp."""
+
+    scratch: int
+    stream: Any
+    warps: int
+    warp_bytes: int
+
+
+def _wave(
+    gpu: Device, work: list[Work], scratch: int, watcher: Watcher | None, spent: Spent
+) -> Iterator[tuple[Work, list[Finished]]]:
+    """Train work that is on the device together; scratch: bytes for evaluations."""
+    stop, watched = np.zeros(1, np.int64), time.monotonic()
+    taken: list[int] = []
+    launches = _launches(work, stop)
+    waiting = list(launches)
+    try:
+        evaluator = _prepare(gpu, launches, scratch, taken)
+        spent.memory = max(spent.memory, sum(launch.size for launch in launches))
+        for launch in launches:
+            launch.start(gpu)
+        while waiting:
+            finished = [launch for launch in waiting if launch.is_finished(gpu, evaluator)]
+            for launch in finished:
+                for result in launch.results(gpu):
+                    yield result
+                    for other in waiting:
+                        other.is_finished(gpu, evaluator)
+                waiting.remove(launch)
+            if not finished:
+                time.sleep(LOOK_EVERY)
+            if watcher is not None and waiting and time.monotonic() - watched > WATCH_EVERY:
+                parts, done = zip(*(pair for launch in waiting for pair in launch.progress(gpu)), strict=True)
+                watcher(list(parts), list(done))
+                watched = time.monotonic()
+    except BaseException:
+        with contextlib.suppress(MonMDPError):
+            for launch in waiting if taken else []:
+                gpu.send(launch.base + launch.shared[id(stop)][1], np.ones(1, np.int64))
+        raise
+    finally:
+        for address in taken:
+            gpu.give_back(address)
+    for launch in launches:
+        names = (launch.program.agent.__name__, "evaluation")
+        for name, begin, end in zip(names, launch.events[::2], launch.events[1::2], strict=False):
+            spent.launches.append((name, launch.runs, gpu.seconds(begin, end)))
+    spent.waves.append(max(gpu.seconds(launches[0].events[0], launch.events[-1]) for launch in launches))
+
+
+def _launches(work: list[Work], stop: np.ndarray) -> list[Launch]:
+    """One launch for all runs of the same agent class, shape and on-chip memory; one group per job."""
+    jobs: dict[int, list[Work]] = {}
+    for part in work:
+        jobs.setdefault(id(part.job), []).append(part)
+
+    def packed(parts: list[Work]) -> Group:
+        return pack(parts[0].job, [seed for part in parts for seed in part.seeds], stop)
+
+    launches: dict[tuple[Program, int], Launch] = {}
+    with ThreadPoolExecutor() as pool:
+        for group, parts in zip(pool.map(packed, jobs.values()), jobs.values(), strict=True):
+            program = program_for(group.job, group.schema)
+            onchip = aligned(group.onchip_bytes(program.shape.onchip), ONCHIP_STEP)
+            launches.setdefault((program, onchip), Launch(program, onchip)).add(group, parts)
+    return list(launches.values())
+
+
+def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]) -> Evaluator | None:
+    """Load all kernels and allocate all memory, since neither can happen while kernels run."""
+    capability = gpu.capability
+    for launch in launches:
+        launch.function = gpu.function(training_kernel(launch.program, capability))
+        runs = [group.template for group, *_ in launch.groups if group.job.episodes == 0]
+        if runs:
+            schema = schema_of(Evaluated(runs[0].snapshots, runs[0].world, runs[0].episodes))
+            launch.evaluation = gpu.function(evaluation_kernel(schema, capability))
+    taken.append(gpu.take(sum(launch.size + launch.table_bytes for launch in launches)))
+    place = taken[0]
+    for launch in launches:
+        launch.base = place
+        place += launch.size + launch.table_bytes
+    if not any(launch.evaluation for launch in launches):
+        return None
+    warp_bytes = aligned(STATE_BYTES * max(g.job.world.n_states for launch in launches for g, *_ in launch.groups))
+    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, scratch // warp_bytes))
+    taken.append(gpu.take(warps * warp_bytes))
+    evaluator = Evaluator(taken[-1], gpu.stream(urgent=True), warps, warp_bytes)
+    gpu.fill(evaluator.scratch, 0, warps * warp_bytes, evaluator.stream)
+    return evaluator

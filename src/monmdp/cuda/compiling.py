@@ -1,4 +1,7 @@
-"""Kernels as PTX text, compiled without a GPU and without fused multiply and add."""
+"""Kernels as PTX text, compiled without a GPU and without fused multiply and add; kept on disk.
+
+This module imports numba.cuda only to compile, so that a process that finds its kernels on disk starts faster.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
@@ -11,44 +14,84 @@ import threading
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from monmdp.cuda.schedule import EVALUATING, Shape, shape_for
+from monmdp.cuda.views import Schema
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import cache_folder
+from monmdp.training.job import Job
 
 _COMPILING = threading.RLock()
-#: What Numba says where a kernel makes an array, in words.
-NO_NEW_ARRAYS = ("NRT required", "a kernel makes a new array, or copies a whole one, and devices cannot.")
-#: What to do then.
-INSTEAD = "Train it with device 'cpu' or 'auto'."
+#: Precedes the name of a kernel in PTX.
+ENTRY = ".visible .entry"
+#: The reason if a kernel creates an array.
+NO_NEW_ARRAYS = "a kernel creates an array or copies a whole one, which is impossible on a GPU."
+#: What users can do.
+ADVICE = "Train it with device 'cpu' or 'auto'."
 
 
 class UnsuitableError(MonMDPError):
-    """An agent that cannot run on a GPU, and why."""
+    """An agent that cannot run on a GPU."""
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A kernel as PTX, and the name of its entry."""
+class Program(NamedTuple):
+    """What a training kernel is compiled for: an agent class, its runs, the launch, and whether rewards have noise."""
 
-    ptx: str
-    entry: str
+    agent: Any
+    schema: Schema
+    shape: Shape
+    noisy: bool
+
+
+def program_for(job: Job, schema: Schema) -> Program:
+    """The training program of a job whose runs have a schema."""
+    return Program(type(job.agent), schema, shape_for(job), bool((job.world.reward_noise > 0).any()))
+
+
+@functools.lru_cache(maxsize=64)
+def training_kernel(program: Program, capability: tuple[int, int]) -> str:
+    """The training kernel of a program; those of this package's agents are kept on disk."""
+    agent, schema, shape, noisy = program
+    own = agent.__module__.startswith("monmdp.")
+
+    def make() -> str:
+        from monmdp.cuda.kernels import training_body
+
+        bounds = (shape.threads, shape.blocks)
+        return compile_kernel(training_body(program), 2, capability, bounds, agent.__name__, from_start=own)
+
+    if not own:
+        return make()
+    key = f"{agent.__module__}.{agent.__name__} {schema} {capability} {shape.threads} {shape.blocks} {noisy}"
+    return kept(key, make)
+
+
+@functools.lru_cache(maxsize=8)
+def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> str:
+    """The kernel that evaluates kept policies; schema is that of `Evaluated`."""
+
+    def make() -> str:
+        from monmdp.cuda.evaluation import evaluation_body
+
+        return compile_kernel(evaluation_body(schema), 7, capability, (32, EVALUATING), "The exact evaluation")
+
+    return kept(f"evaluation {schema} {capability}", make)
 
 
 @contextlib.contextmanager
 def _settings(capability: tuple[int, int], from_start: bool) -> Iterator[None]:
-    """What numba-cuda has no option for, for the time of one compilation.
+    """Settings for one compilation for which numba-cuda has no option.
 
-    It fuses multiply and add, asks a GPU for its kind even if the kind is given, and makes every index that may be
-    below zero count from the end, which costs a third of all instructions where no kernel does so (from_start).
+    By default it fuses multiply and add, asks a GPU for its capability even if that is given, and lets negative
+    indices count from the end, which costs a third of all instructions; no kernel here uses them (from_start).
     """
     from numba.cuda import dispatcher
     from numba.cuda.cudadrv import nvvm
     from numba.cuda.np import arrayobj
     from numba.cuda.types import intp
 
-    def as_it_is(context, builder, kind, index, size):
+    def unchanged(context, builder, kind, index, size):
         return context.cast(builder, index, kind, intp)
 
     with _COMPILING:
@@ -56,7 +99,7 @@ def _settings(capability: tuple[int, int], from_start: bool) -> Iterator[None]:
         nvvm.compile_ir = functools.partial(before[0], fma=False)
         dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)
         if from_start:
-            arrayobj.fix_integer_index = as_it_is
+            arrayobj.fix_integer_index = unchanged
         try:
             yield
         finally:
@@ -64,56 +107,52 @@ def _settings(capability: tuple[int, int], from_start: bool) -> Iterator[None]:
 
 
 def compile_kernel(
-    body: Any, signature: Any, capability: tuple[int, int], bounds: tuple[int, int], what: str, from_start: bool = True
-) -> Compiled:
-    """PTX of a kernel for a compute capability; bounds are the most threads of a block and the blocks side by side.
+    body: Any, arguments: int, capability: tuple[int, int], bounds: tuple[int, int], what: str, from_start: bool = True
+) -> str:
+    """PTX of a kernel with some arguments of 64 bits; bounds: threads per block and blocks per multiprocessor.
 
-    from_start: no index is below zero.
+    from_start: no index is negative.
     """
     from numba.core.errors import NumbaError
     from numba.cuda import compile as compile_cuda
+    from numba.cuda import types as cuda_types
     from numba.cuda.core.errors import NumbaError as CudaNumbaError
 
+    signature = (cuda_types.int64,) * arguments
     try:
         with _settings(capability, from_start):
             ptx, _ = compile_cuda(
                 body, signature, device=False, abi="numba", cc=capability, launch_bounds=bounds, opt=True
             )
     except (NumbaError, CudaNumbaError) as error:
-        raise UnsuitableError(f"{what} cannot run on a GPU: {_reason(error)} {INSTEAD}") from error
-    return Compiled(ptx, entry_of(ptx))
+        raise UnsuitableError(f"{what} cannot run on a GPU: {_reason(error)} {ADVICE}") from error
+    return str(ptx)
 
 
-def kept(key: str, make: Callable[[], Compiled]) -> Compiled:
-    """A kernel from the disk cache of kernels, or made and put there; without a cache that can be written, made."""
+def kept(key: str, make: Callable[[], str]) -> str:
+    """A kernel from the disk cache; if it is not there, it is compiled and, if possible, stored."""
     import numba_cuda
 
     name = hashlib.sha256(f"{numba_cuda.__version__} {key}".encode()).hexdigest()[:24]
     path = cache_folder() / "cuda" / f"{name}.ptx"
-    try:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
         ptx = path.read_text()
-        return Compiled(ptx, entry_of(ptx))
-    except (OSError, UnicodeDecodeError, StopIteration):
-        made = make()
+        if ENTRY in ptx:
+            return ptx
+    ptx = make()
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{name}.{uuid.uuid4().hex}")
-        aside.write_text(made.ptx)
-        aside.replace(path)
-    return made
-
-
-def entry_of(ptx: str) -> str:
-    """The name of the kernel in a PTX text."""
-    return next(line.split("(")[0].split()[-1] for line in ptx.splitlines() if ".visible .entry" in line)
+        temporary = path.with_name(f".{name}.{uuid.uuid4().hex}")
+        temporary.write_text(ptx)
+        temporary.replace(path)
+    return ptx
 
 
 def _reason(error: Exception) -> str:
-    """The line of Numba's page that says what is wrong."""
+    """The line of Numba's message that names the cause."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    sign, words = NO_NEW_ARRAYS
-    if sign in text:
-        return words
+    if "NRT required" in text:
+        return NO_NEW_ARRAYS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    plain = [line for line in lines if not line.startswith(("Failed in", "File ", "During:", "<", "^"))]
-    return (plain or lines or [type(error).__name__])[0].rstrip(".:") + "."
+    causes = [line for line in lines if not line.startswith(("Failed in", "File ", "During:", "<", "^"))]
+    return (causes or [type(error).__name__])[0].rstrip(".:") + "."

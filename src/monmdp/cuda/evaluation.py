@@ -1,45 +1,35 @@
-"""Exact returns on a device: training keeps greedy policies, and afterwards every lane evaluates one of them.
+"""Exact returns on a device: training keeps greedy policies, and afterwards each lane evaluates one of them.
 
-The return is a function of the policy alone, so it may be computed later and only once for policies that repeat.
-Every lane adds in the CPU's order; lanes of a warp have policies of one run that follow one another and mostly go
-the same way.
+The return depends on the policy alone, so it may be computed later, and only once for policies that repeat. Each lane
+adds in the CPU's order. The lanes of a warp have consecutive policies of one run, which mostly visit the same states.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import types
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types as cuda_types
 
-from monmdp.cuda.compiling import Compiled, compile_kernel, kept
-from monmdp.cuda.intrinsics import lane_vector_at, vector_at
-from monmdp.cuda.rebuilding import rebuild_function
-from monmdp.cuda.snapshots import BITS
-from monmdp.cuda.together import EVERYONE, WARP
+from monmdp.cuda.intrinsics import array_at, lane_array_at, rebuild_function
+from monmdp.cuda.packing import BITS
+from monmdp.cuda.schedule import STATE_BYTES
 from monmdp.cuda.views import Schema
+from monmdp.cuda.warps import EVERYONE, WARP
 from monmdp.kernels.returns import NEGLIGIBLE
 
-#: Stand-in in the body below.
+#: Placeholder in the body below.
 rebuild: Any = None
-#: Rows of runs, words of a row, runs, parts of a run, the next part's number, scratch space, bytes of it a warp.
-SIGNATURE = (cuda_types.int64,) * 7
-#: Warps that evaluate side by side on a multiprocessor.
-EVALUATING = 16
-#: Bytes of scratch space that a state takes in a warp.
-STATE_BYTES = WARP * (8 + 8 + 4 + 4)
 
 
 @cuda.jit(device=True)
 def keep_policy(q, snapshots, point, lane):
-    """List the greedy actions of all states, exact ties included; a new version if any of them changed."""
+    """Note the greedy actions of all states, exact ties included; a new version if any of them changed."""
     n_states, n_actions = q.shape
     words = snapshots.policies.shape[0] // n_states
-    version = snapshots.kept[0]
+    version = snapshots.kept[0] if point > 0 else 0
     changed = version == 0
     for s in range(lane, n_states, WARP):
         best = q[s, 0]
@@ -64,7 +54,7 @@ def keep_policy(q, snapshots, point, lane):
 
 @cuda.jit(device=True)
 def arrive(coming, active, count, left, state, moved, ended):
-    """Add what comes into a state, unless the episode ended; how many states are active, and how much is left."""
+    """Add probability mass to a state unless the episode ended; returns the number of active states and all mass."""
     if not ended and moved > 0.0:
         before = coming[state]
         if before == 0.0:
@@ -100,7 +90,7 @@ def policy_return(world, policies, version, mass, coming, active, active_later):
                     bits &= bits - np.uint32(1)
                     total += weight * share * world.pair_reward[pair]
                     o, end = world.offsets[pair], world.offsets[pair + 1]
-                    while o + 3 < end:  # four at a time: loads do not wait for one another
+                    while o + 3 < end:  # four at a time, so that loads overlap
                         moved, moved1 = share * world.probability[o], share * world.probability[o + 1]
                         moved2, moved3 = share * world.probability[o + 2], share * world.probability[o + 3]
                         ended, ended1 = world.terminated[o], world.terminated[o + 1]
@@ -118,7 +108,7 @@ def policy_return(world, policies, version, mass, coming, active, active_later):
                             world.terminated[o],
                         )  # fmt: skip
                         o += 1
-        mass, coming = coming, mass  # all that was there has moved on
+        mass, coming = coming, mass  # all mass has moved on
         active, active_later = active_later, active
         count, step = later, step + 1
         weight *= world.discount
@@ -129,11 +119,14 @@ def policy_return(world, policies, version, mass, coming, active, active_later):
     return total
 
 
-def _body(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
-    """A warp takes 32 versions of a run at a time, until all are done."""
+def _evaluate(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
+    """Each warp evaluates 32 versions of a run at a time, until the counter shows that all are taken.
+
+    parts: warps that a run needs for its versions; scratch_bytes: scratch memory per warp.
+    """
     lane = cuda.threadIdx.x
-    near = scratch + cuda.blockIdx.x * scratch_bytes
-    ticket = vector_at(counter, 1, np.int64)
+    own = scratch + cuda.blockIdx.x * scratch_bytes
+    ticket = array_at(counter, (1,), np.int64)
     while True:
         task = np.int64(0)
         if lane == 0:
@@ -142,28 +135,21 @@ def _body(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
         if task >= runs * parts:
             return
         place = rows + task // parts * row_words * 8
-        run = rebuild(vector_at(place, row_words, np.int64), vector_at(place, row_words, np.float64), near)
+        run = rebuild(array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64), own)
         version = task % parts * WARP + lane
         n = run.world.n_states
-        room = scratch_bytes // STATE_BYTES  # states there is space for; places must not depend on the run
-        if version < run.snapshots.kept[0]:
+        room = scratch_bytes // STATE_BYTES  # in states; the same for all runs, since zeros must stay in place
+        if run.episodes == 0 and version < run.snapshots.kept[0]:
             run.snapshots.values[version] = policy_return(
                 run.world, run.snapshots.policies, version,
-                lane_vector_at(near + lane * 8, n, np.float64),
-                lane_vector_at(near + room * 8 * WARP + lane * 8, n, np.float64),
-                lane_vector_at(near + room * 16 * WARP + lane * 4, n, np.int32),
-                lane_vector_at(near + room * 20 * WARP + lane * 4, n, np.int32),
+                lane_array_at(own + lane * 8, n, np.float64),
+                lane_array_at(own + room * 8 * WARP + lane * 8, n, np.float64),
+                lane_array_at(own + room * 16 * WARP + lane * 4, n, np.int32),
+                lane_array_at(own + room * 20 * WARP + lane * 4, n, np.int32),
             )  # fmt: skip
         cuda.syncwarp(EVERYONE)
 
 
-@lru_cache(maxsize=8)
-def compiled_evaluation(schema: Schema, capability: tuple[int, int]) -> Compiled:
-    """The kernel that evaluates what runs kept."""
-
-    def made() -> Compiled:
-        names = {**_body.__globals__, "rebuild": rebuild_function(schema)}
-        body = types.FunctionType(_body.__code__, names, "evaluate")
-        return compile_kernel(body, SIGNATURE, capability, (WARP, EVALUATING), "The exact evaluation")
-
-    return kept(f"evaluation {schema} {capability}", made)
+def evaluation_body(schema: Schema) -> Any:
+    """The body of the evaluation kernel; schema is that of `Evaluated`."""
+    return types.FunctionType(_evaluate.__code__, {**globals(), "rebuild": rebuild_function(schema)}, "evaluate")

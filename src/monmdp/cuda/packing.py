@@ -1,277 +1,303 @@
-"""Where the arrays of runs lie in device memory: groups of runs of one cell, packed field by field.
+"""The layout of runs in device memory. Nothing here needs a GPU.
 
-A group is some seeds of a cell. Arrays that nobody writes (the world, schedules) are shared by all runs that have the
-same ones; every other field of a group is one block, run after run. Nothing here needs a GPU.
+A group is a set of seeds of one job. Arrays that no kernel writes (the world, schedules) are stored once for all runs.
+The others form three sections of a group:
+  results   written by kernels and copied back; contiguous per run
+  state     copied to the device and back; contiguous per run, the smallest arrays first
+  rest      large arrays that are filled with a constant or left uninitialised; contiguous per array
+While a block of threads trains a run, the first part of the run's state is in the block's on-chip (shared) memory.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.cuda.run import Run, new_run
-from monmdp.cuda.views import Leaf, Schema, leaf_values, number_word, schema_of
+from monmdp.agents.base import HasSeededMemory
+from monmdp.cuda.views import Schema, leaf_values, number_word, schema_of
+from monmdp.problem import Floats, Integers
+from monmdp.training.job import Finished, Job
+from monmdp.training.loop import Cursor, Keys, new_cursor, stream_keys
+from monmdp.training.metrics import METRICS, Record, Tally, new_record
+from monmdp.world import World
 
-if TYPE_CHECKING:
-    from monmdp.problem import Integers
-    from monmdp.training.job import Job
-
-#: Every block begins at a multiple of this many bytes.
-ALIGNMENT = 256
-#: Every run's part of a block begins at a multiple of this many bytes.
-UNIT = 16
-#: Constant fields from this size on are filled on the device, not sent.
-FILLED_FROM = 1 << 16
-#: What is brought back.
-OUTPUTS = (
-    "record.",
-    "memory.visits",
-    "memory.q",
-    "memory.reward_model",
-    "progress",
-    "snapshots.values",
-    "snapshots.versions",
-)
+#: Sections begin at multiples of ALIGNMENT bytes, arrays of a run at multiples of UNIT bytes.
+ALIGNMENT, UNIT = 256, 16
+#: Constant arrays from this number of bytes per run are filled on the device, not copied; larger than on-chip memory.
+FILLED_FROM = 16 << 10
+#: Actions per word of a kept policy.
+BITS = 32
+#: Arrays of the memory that are copied back in any case.
+TABLES = ("memory.visits", "memory.q", "memory.reward_model")
 
 
-def aligned(size: int) -> int:
-    """The next multiple of ALIGNMENT."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
+class Snapshots(NamedTuple):
+    """The distinct greedy policies of a run in order, kept by the training kernel and evaluated afterwards.
+
+    policies [S * words, points]: one bit per greedy action; kept [1]: number of policies; versions [points]: the
+    policy of each recording point; values [points]: the return of each policy.
+    """
+
+    policies: Integers
+    kept: Integers
+    versions: Integers
+    values: Floats
 
 
-@dataclass(frozen=True)
-class Block:
-    """One field of all runs of a group: where it begins in the group, and how one run's part begins."""
+class Evaluated(NamedTuple):
+    """What an evaluation reads and writes."""
 
-    leaf: Leaf
-    offset: int
+    snapshots: Snapshots
+    world: World
+    episodes: int
+
+
+class Run(NamedTuple):
+    """Everything that one run reads and writes; it begins like `Evaluated`, so that both can read the same rows.
+
+    progress [2], stop [1] and episodes as in `training.loop`; test_clock [1] counts the draws of sampled evaluations.
+    """
+
+    snapshots: Snapshots
+    world: World
+    episodes: int
+    point_steps: Integers
+    stop: Integers
+    cursor: Cursor
+    keys: Keys
+    tally: Tally
+    progress: Integers
+    test_clock: Integers
+    record: Any
+    memory: Any
+
+
+def words_per_state(world: World) -> int:
+    """Words of a kept policy per state."""
+    return -(-world.n_actions // BITS)
+
+
+def new_run(job: Job, seed: int, stop: Integers) -> Run:
+    """A run before its first step; without exact evaluation, there is no space for policies."""
+    points, exact, world = len(job.point_steps), job.episodes == 0, job.world
+    room, keys = points if exact else 1, stream_keys(seed)
+    return Run(
+        snapshots=Snapshots(
+            policies=np.zeros((world.n_states * words_per_state(world) if exact else 1, room), np.uint32),
+            kept=np.zeros(1, np.int32),
+            versions=np.zeros(room, np.int32),
+            values=np.zeros(room),
+        ),
+        world=world,
+        episodes=job.episodes,
+        point_steps=job.point_steps,
+        stop=stop,
+        cursor=new_cursor(world, keys),
+        keys=keys,
+        tally=Tally(),
+        progress=np.zeros(2, np.int64),
+        test_clock=np.zeros(1, np.int64),
+        record=new_record(points),
+        memory=job.agent.memory(world, job.steps, seed),
+    )
+
+
+def aligned(size: int, unit: int = ALIGNMENT) -> int:
+    """The next multiple of a unit."""
+    return -(-size // unit) * unit
+
+
+class Field(NamedTuple):
+    """One array of all runs of a group: that of run i begins at byte offset + i * stride of the group.
+
+    template: its first value; word: the four bytes to fill it with, None if it is copied or left uninitialised.
+    """
+
     template: np.ndarray
-    filled: int | None
+    offset: int
+    stride: int
+    word: int | None = None
 
-    @property
-    def each(self) -> int:
-        """Bytes between one run's part and the next one's."""
-        return -(-int(self.template.nbytes) // UNIT) * UNIT
+    def of_runs(self, content: np.ndarray, runs: int, begin: int = 0) -> np.ndarray:
+        """The array of all runs, [runs, ...], as a view of the group's bytes from `begin` on."""
+        shape, strides = self.template.shape, self.template.strides
+        return np.ndarray((runs, *shape), self.template.dtype, content, self.offset - begin, (self.stride, *strides))
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Group:
-    """Some seeds of a cell on the device: where its fields lie, and what they hold at first."""
+    """Some seeds of a job on the device: arrays that their runs share by name, and fields by name.
+
+    In a group of `size` bytes, results end at state_start, and the state ends at copied_back.
+    """
 
     job: Job
     seeds: list[int]
     schema: Schema
     template: Run
     shared: dict[str, np.ndarray]
-    blocks: list[Block]
-    sent: int
+    fields: dict[str, Field]
+    state_start: int
+    copied_back: int
     size: int
-    alike: bool
+    seeds_differ: bool
 
     @property
-    def outputs(self) -> list[Block]:
-        return [block for block in self.blocks if is_output(block.leaf)]
+    def state(self) -> dict[str, Field]:
+        """The fields that are copied to the device."""
+        return {n: field for n, field in self.fields.items() if self.state_start <= field.offset < self.copied_back}
 
-    @property
-    def output_bytes(self) -> int:
-        return max((block.offset + block.each * len(self.seeds) for block in self.outputs), default=0)
-
-
-def is_output(leaf: Leaf) -> bool:
-    """Whether a field is brought back."""
-    return any(leaf.name == name or (name.endswith(".") and leaf.name.startswith(name)) for name in OUTPUTS)
+    def onchip_bytes(self, room: int) -> int:
+        """The size of the arrays at the beginning of a run's state that fit into `room` bytes."""
+        ends = [field.offset - self.state_start + aligned(field.template.nbytes, UNIT) for field in self.state.values()]
+        return max((end for end in ends if end <= room), default=0)
 
 
-def is_shared(leaf: Leaf, value: np.ndarray) -> bool:
-    """Whether nobody writes an array: those of the world, and those that say so."""
-    return leaf.path[0] in ("world", "point_steps", "stop") or not value.flags.writeable
+def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
+    """Lay out the runs of some seeds."""
+    template = new_run(job, seeds[0], stop)
+    schema = schema_of(template)
+    shared: dict[str, np.ndarray] = {}
+    results: dict[str, np.ndarray] = {}
+    state: dict[str, np.ndarray] = {}
+    rest: dict[str, tuple[np.ndarray, int | None]] = {}
+    for leaf, value in zip(schema.leaves, leaf_values(template), strict=True):
+        if not leaf.ndim:
+            continue
+        if leaf.root in ("world", "point_steps", "stop") or not value.flags.writeable:
+            shared[leaf.name] = value
+        elif leaf.name == "progress":
+            rest[leaf.name] = (value, 0)
+        elif leaf.name == "snapshots.policies":
+            rest[leaf.name] = (value, None)
+        elif leaf.root in ("record", "snapshots"):
+            results[leaf.name] = value
+        elif leaf.name in TABLES or (word := constant_word(value)) is None:
+            state[leaf.name] = value
+        else:
+            rest[leaf.name] = (value, word)
+    fields: dict[str, Field] = {}
+    state_start = _add_per_run(fields, results, 0, len(seeds))
+    by_size = dict(sorted(state.items(), key=lambda item: item[1].nbytes))
+    size = copied_back = _add_per_run(fields, by_size, state_start, len(seeds))
+    for name, (value, word) in rest.items():
+        fields[name] = Field(value, size, aligned(value.nbytes, UNIT), word)
+        size += aligned(fields[name].stride * len(seeds))
+    differ = _seeds_differ(job, seeds, template)
+    return Group(job, seeds, schema, template, shared, fields, state_start, copied_back, size, differ)
 
 
-def constant_word(values: np.ndarray, runs: int) -> int | None:
-    """The four bytes that an array repeats, as a number; None for others, and for what is small in all runs."""
-    if values.nbytes * runs < FILLED_FROM or values.nbytes % 4:
+def _add_per_run(fields: dict[str, Field], arrays: dict[str, np.ndarray], start: int, runs: int) -> int:
+    """Add a section whose arrays are contiguous per run; returns where it ends."""
+    stride, offset = sum(aligned(value.nbytes, UNIT) for value in arrays.values()), start
+    for name, value in arrays.items():
+        fields[name] = Field(np.ascontiguousarray(value), offset, stride)
+        offset += aligned(value.nbytes, UNIT)
+    return start + aligned(stride * runs)
+
+
+def constant_word(values: np.ndarray) -> int | None:
+    """The four bytes that a large array repeats, as a number; None for other arrays and small ones."""
+    if values.nbytes < FILLED_FROM or values.nbytes % 4:
         return None
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32)
     return int(words[0]) if (words == words[0]).all() else None
 
 
-def seeds_differ(job: Job, seeds: list[int], template: Run) -> bool:
-    """Whether more than the fields that an agent names differs between seeds, by the first and the last one."""
-    named = job.agent.seeded(job.world, seeds[0])
-    if named is None:
+def _seeds_differ(job: Job, seeds: list[int], template: Run) -> bool:
+    """Whether the memories of the first and the last seed differ in more than the fields that the agent declares.
+
+    Read-only arrays are the same for all seeds by definition.
+    """
+    if not isinstance(job.agent, HasSeededMemory):
         return True
-    if len(seeds) == 1:
-        return False
-    other = new_run(job, seeds[-1], template.stop)
-    schema = schema_of(template)
-    for leaf, one, two in zip(schema.leaves, leaf_values(template), leaf_values(other), strict=True):
-        if leaf.path[0] == "memory" and leaf.path[1] not in named:
-            equal = np.array_equal(one, two, equal_nan=leaf.dtype.kind == "f") and np.shape(one) == np.shape(two)
-            if not equal:
-                return True
+    declared = job.agent.seeded(job.world, seeds[0])
+    other = job.agent.memory(job.world, job.steps, seeds[-1]) if len(seeds) > 1 else template.memory
+    leaves = schema_of(other).leaves
+    for leaf, one, two in zip(leaves, leaf_values(template.memory), leaf_values(other), strict=True):
+        fixed = leaf.ndim > 0 and not one.flags.writeable
+        if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
+            return True
     return False
 
 
-def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
-    """Lay out the runs of some seeds: outputs first, then what is sent, then what is filled."""
-    template = new_run(job, seeds[0], stop)
-    schema = schema_of(template)
-    shared: dict[str, np.ndarray] = {}
-    own: list[tuple[int, Leaf, np.ndarray, int | None]] = []
-    for leaf, value in zip(schema.leaves, leaf_values(template), strict=True):
-        if not leaf.is_array:
-            continue
-        if is_shared(leaf, value):
-            shared[leaf.name] = value
-        else:
-            word = None if is_output(leaf) else constant_word(value, len(seeds))
-            own.append((0 if is_output(leaf) else 1 if word is None else 2, leaf, value, word))
-    blocks: list[Block] = []
-    offset = sent = 0
-    for rank, leaf, value, word in sorted(own, key=lambda entry: entry[0]):
-        blocks.append(Block(leaf, offset, np.ascontiguousarray(value), word))
-        offset += aligned(blocks[-1].each * len(seeds))
-        sent = offset if rank < 2 else sent
-    alike = not seeds_differ(job, seeds, template)
-    return Group(job, seeds, schema, template, shared, blocks, sent, offset, alike)
+def _of_seed(group: Group, seed: int) -> dict[str, Any]:
+    """The arrays and numbers of the memory that depend on the seed, by name."""
+    agent: Any = group.job.agent
+    if not group.seeds_differ:
+        return {f"memory.{name}": value for name, value in agent.seeded(group.job.world, seed).items()}
+    names = [leaf.name for leaf in group.schema.leaves if leaf.root == "memory"]
+    return dict(zip(names, leaf_values(agent.memory(group.job.world, group.job.steps, seed)), strict=True))
 
 
-def first_bytes(group: Group) -> np.ndarray:
-    """What the sent part of a group holds before the first step, [sent] bytes."""
-    content = np.zeros(group.sent, np.uint8)
-    n = len(group.seeds)
-    places = {}
-    for block in group.blocks:
-        if block.filled is None:
-            part = content[block.offset : block.offset + block.each * n].reshape(n, block.each)
-            part[:, : block.template.nbytes] = block.template.reshape(-1).view(np.uint8)
-            places[block.leaf.name] = part[:, : block.template.nbytes]
-    for i, seed in enumerate(group.seeds):
-        for name, value in _of_seed(group, seed).items():
-            if name in places:
-                places[name][i] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-    return content
-
-
-def _of_seed(group: Group, seed: int) -> dict[str, np.ndarray]:
-    """The arrays of a run that depend on its seed, by the names of their fields."""
-    if not group.alike:
-        run = new_run(group.job, seed, group.template.stop)
-        return dict(zip((leaf.name for leaf in group.schema.leaves), leaf_values(run), strict=True))
-    from monmdp.training.loop import new_cursor, stream_keys
-
-    keys = stream_keys(seed)
-    named = group.job.agent.seeded(group.job.world, seed) or {}
-    found = {f"memory.{name}": np.asarray(value) for name, value in named.items()}
-    return {**found, "keys": keys, "cursor": new_cursor(group.job.world, keys)}
-
-
-#: Fields that are seldom looked at, or looked at from outside.
-FAR = ("record", "snapshots", "progress")
-
-
-def near_fields(group: Group, room: int) -> list[Block]:
-    """The fields that a block of threads keeps in memory of its own: the smallest ones, as far as there is room."""
-    found, used = [], 0
-    for block in sorted(group.blocks, key=lambda block: block.each):
-        if block.leaf.path[0] not in FAR and used + block.each <= room:
-            found.append(block)
-            used += block.each
-    return found
-
-
-def near_bytes(group: Group, room: int) -> int:
-    """How much of its own memory a block of threads needs for a run."""
-    return sum(block.each for block in near_fields(group, room))
-
-
-def rows(group: Group, base: int, addresses: dict[int, int], room: int) -> np.ndarray:
-    """The rows of a group's runs: base is its address, addresses those of shared arrays by id.
-
-    After the words of the schema: how many fields are near, and for each its place in device memory, its words, and
-    its offset in the memory of the block; zeros up to the length that all rows of a schema have.
-    """
-    blocks = {block.leaf.name: block for block in group.blocks}
-    found = np.zeros((len(group.seeds), row_words(group.schema)), np.int64)
-    near: dict[str, int] = {}
-    offset, word = 0, group.schema.words
-    fields = near_fields(group, room)
-    found[:, word] = len(fields)
-    for i, block in enumerate(fields):
-        places = base + block.offset + np.arange(len(group.seeds), dtype=np.int64) * block.each
-        found[:, word + 1 + 3 * i] = places
-        found[:, word + 2 + 3 * i : word + 4 + 3 * i] = block.each // 8, offset
-        near[block.leaf.name] = offset
-        offset += block.each
-    numbers = np.arange(len(group.seeds), dtype=np.int64)
-    for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
-        if not leaf.is_array:
-            found[:, leaf.word] = number_word(leaf, value)
-            continue
-        if leaf.name in near:
-            found[:, leaf.word] = -1 - near[leaf.name]
-        elif leaf.name in group.shared:
-            found[:, leaf.word] = addresses[id(value)]
-        else:
-            block = blocks[leaf.name]
-            found[:, leaf.word] = base + block.offset + numbers * block.each
-        found[:, leaf.word + 1 : leaf.word + 1 + leaf.ndim] = value.shape
-    return found
-
-
-def some_words(group: Group, found: np.ndarray, part: Schema) -> np.ndarray:
-    """The rows of a part of the runs' tuple, whose fields have the same names, from the rows of the whole."""
-    places = {leaf.name: leaf for leaf in group.schema.leaves}
-    words = []
-    for leaf in part.leaves:
-        whole = places[leaf.name]
-        words += list(range(whole.word, whole.word + whole.words))
-    return found[:, words]
+_keys_of = lru_cache(maxsize=1 << 16)(stream_keys)
 
 
 def row_words(schema: Schema) -> int:
-    """The length of a row: the words of the schema, and of the list of near fields."""
-    return schema.words + 1 + 3 * sum(leaf.is_array for leaf in schema.leaves)
+    """Words per row: those of the schema, the address of the run's state, and the number of its words on-chip."""
+    return schema.words + 2
 
 
-def unpack(group: Group, content: np.ndarray) -> list[dict[str, np.ndarray]]:
-    """The outputs of every run by the names of their fields, from the bytes that came back."""
-    n = len(group.seeds)
-    found: list[dict[str, np.ndarray]] = [{} for _ in group.seeds]
-    for block in group.outputs:
-        part = content[block.offset : block.offset + block.each * n].reshape(n, block.each)
-        for i in range(n):
-            values = part[i, : block.template.nbytes].view(block.template.dtype)
-            found[i][block.leaf.name] = values.reshape(block.template.shape)
-    return found
+def first_values(group: Group, base: int, addresses: dict[int, int], room: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a group's runs, and the bytes of their state before the first step.
+
+    base: the group's address; addresses: those of shared arrays, by id; room: bytes of on-chip memory.
+    """
+    runs, onchip, state = len(group.seeds), group.onchip_bytes(room), group.state
+    table = np.zeros((runs, row_words(group.schema)), np.int64)
+    number = np.arange(runs, dtype=np.int64)
+    for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
+        if not leaf.ndim:
+            table[:, leaf.word] = number_word(leaf, value)
+            continue
+        table[:, leaf.word + 1 : leaf.word + 1 + leaf.ndim] = value.shape
+        if leaf.name in group.shared:
+            table[:, leaf.word] = addresses[id(value)]
+            continue
+        field = group.fields[leaf.name]
+        is_onchip = leaf.name in state and field.offset - group.state_start < onchip
+        place = group.state_start - field.offset - 1 if is_onchip else base + field.offset + number * field.stride
+        table[:, leaf.word] = place
+    keys = [_keys_of(seed) for seed in group.seeds]
+    cursors = [new_cursor(group.job.world, key) for key in keys]
+    for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
+        first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
+        table[:, first : first + values.shape[1]] = values
+    table[:, -2] = base + group.state_start + number * max(field.stride for field in state.values())
+    table[:, -1] = onchip // 8
+    content = np.zeros(group.copied_back - group.state_start, np.uint8)
+    views = {name: field.of_runs(content, runs, group.state_start) for name, field in state.items()}
+    for name, field in state.items():
+        views[name][:] = field.template
+    numbers = {leaf.name: leaf for leaf in group.schema.leaves if not leaf.ndim}
+    for i, seed in enumerate(group.seeds):
+        for name, value in _of_seed(group, seed).items():
+            if name in views:
+                views[name][i] = value
+            elif name in numbers:
+                table[i, numbers[name].word] = number_word(numbers[name], value)
+    return table, content
 
 
-@dataclass
-class SharedArrays:
-    """Arrays that runs share, each once, one after the other."""
-
-    offsets: dict[int, int] = field(default_factory=dict)
-    arrays: list[np.ndarray] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, values: np.ndarray) -> None:
-        if id(values) not in self.offsets:
-            self.offsets[id(values)] = self.size
-            self.arrays.append(values)
-            self.size += aligned(max(values.nbytes, 1))
-
-    def content(self) -> np.ndarray:
-        found = np.zeros(self.size, np.uint8)
-        for values in self.arrays:
-            at = self.offsets[id(values)]
-            found[at : at + values.nbytes] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        return found
-
-
-def needs(group: Group) -> int:
-    """Bytes that a group takes on the device, shared arrays counted in full."""
-    shared: dict[int, Any] = {id(values): values for values in group.shared.values()}
-    words = len(group.seeds) * row_words(group.schema) * 8
-    return group.size + aligned(words) + sum(aligned(values.nbytes) for values in shared.values())
+def unpack(group: Group, content: np.ndarray) -> list[Finished]:
+    """The record and the final tables of every run, from the bytes of results and state."""
+    runs = len(group.seeds)
+    arrays = {
+        name: field.of_runs(content, runs) for name, field in group.fields.items() if field.offset < group.copied_back
+    }
+    if group.job.episodes == 0:
+        versions = arrays["snapshots.versions"].astype(np.int64)
+        arrays["record.returns"] = np.take_along_axis(arrays["snapshots.values"], versions, 1)
+    arrays.setdefault("memory.reward_model", np.zeros((runs, 0)))
+    recorded = [arrays[f"record.{metric.attribute}"] for metric in METRICS]
+    tables = {name.removeprefix("memory."): arrays[name] for name in TABLES}
+    return [
+        (
+            Record(*(values[i] for values in recorded)),
+            {**{name: table[i] for name, table in tables.items()}, "remarks": []},
+        )
+        for i in range(runs)
+    ]

@@ -1,7 +1,7 @@
-"""Directed on a device: a warp leads the run, the other warps of the block update all goals of a row at once.
+"""Directed on a device: one warp leads the run, the other warps of the block update all goals of a row at once.
 
 The same equations as `agents/directed.py`. The leader chooses, steps and learns Q; while it does what needs no
-successor values, the others work. Two barriers a step: rows are written, and the next row is known.
+successor values, the others work. There are two barriers per step: "rows are written" and "the next row is known".
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -14,59 +14,60 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from monmdp.agents import base
+from monmdp.agents import q_learning
+from monmdp.agents.base import Transition
+from monmdp.agents.choices import Draws, choose_any, explores
 from monmdp.agents.directed import find_goal
-from monmdp.agents.greedy import wanders
-from monmdp.cuda.intrinsics import address_of, vector_at
-from monmdp.cuda.together import EVERYONE, WARP, adapted, choose_best, most_of_all, pick_tied
-from monmdp.kernels.random import uniform
+from monmdp.cuda.intrinsics import address_of, array_at
+from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.problem import Dynamics
-from monmdp.training.loop import LISTEN_EVERY
+from monmdp.training.loop import LISTEN_EVERY, Cursor
+from monmdp.training.metrics import count_step
 
-update_q_learner = adapted(base.update_q_learner)
+update_q_learner = adapted(q_learning.update_q_learner)
 
-#: What the leader tells the others: the pair whose row is learned, its state, the next one, whether it ended.
+#: The leader's message to the others: the pair whose row is learned, its state, the next one, whether it terminated.
 PAIR, STATE, NEXT, ENDED = 0, 1, 2, 3
-#: In place of a pair: the run was told to stop.
+#: In place of a pair: the run was stopped.
 STOPPED = -1
 #: In place of an action: the successor values decide.
 TOWARD_GOAL = -1
-#: Goals that a warp notes at most before it looks up their maxima.
+#: Largest number of goals that a warp notes before it looks up their maxima.
 FALLEN = 256
 #: Bytes of a single-precision number, and of the four that a thread learns in one pass.
 SINGLE, PASS = 4, 16
 
 
 @cache
-def advance_together(noisy: bool, threads: int) -> Any:
+def advance_by_block(noisy: bool, threads: int, sees_everything: bool = False) -> Any:
     """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
     n = threads - WARP
+    leading = adapted(_lead, noisy, sees_everything=sees_everything)
     following = adapted(_follow, learn_row=adapted(_learn_row, followers=n))
-    return adapted(_advance, lead=adapted(_lead, noisy), follow=following, room=n // WARP * FALLEN)
+    return adapted(_advance, lead=leading, follow=following, room=n // WARP * FALLEN)
 
 
-#: Stand-ins in the bodies below: kernels, the number of threads that follow, and of goals that they may note.
+#: Placeholders in the bodies below: kernels, the number of threads that follow, and of goals that they may note.
 lead: Any = None
 follow: Any = None
 learn_row: Any = None
 followers = WARP
 room = FALLEN
+sees_everything = False
 
 
-def _advance(world, memory, keys, cursor, until, progress, stop):
-    told = cuda.shared.array(4, np.int32)
+def _advance(world, memory, keys, cursor, tally, until, progress, stop):
+    message = cuda.shared.array(4, np.int32)
     fallen = cuda.shared.array(room, np.int32)
     if cuda.threadIdx.x < WARP:
-        return lead(world, memory, keys, cursor, until, progress, stop, told, cuda.threadIdx.x)
-    return follow(memory, cursor[1], until, told, fallen, cuda.threadIdx.x - WARP)
+        return lead(world, memory, keys, cursor, tally, until, progress, stop, message, cuda.threadIdx.x)
+    return follow(memory, cursor, tally, until, message, fallen, cuda.threadIdx.x - WARP)
 
 
-def _lead(world, memory, keys, cursor, until, progress, stop, told, lane):
-    """Act, step, observe and learn Q; all lanes know everything, the first one writes."""
-    start_key, world_key, observe_key, noise_key, agent_key = keys[0], keys[1], keys[2], keys[3], keys[4]
-    state, step, episode, elapsed = cursor[0], cursor[1], cursor[2], cursor[3]
-    observed_rewards, distinct, exploring_steps = cursor[4], cursor[5], cursor[6]
+def _lead(world, memory, keys, cursor, tally, until, progress, stop, message, lane):
+    """Act, step, observe and learn Q; all lanes know everything, the first one writes the message."""
+    state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
     n_actions = memory.q.shape[1]
     dynamics = Dynamics(
         world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
@@ -77,120 +78,116 @@ def _lead(world, memory, keys, cursor, until, progress, stop, told, lane):
         if step % LISTEN_EVERY == 0:
             progress[0] = step
             if cuda.any_sync(EVERYONE, stop[0] != 0):
-                told[PAIR] = STOPPED
+                message[PAIR] = STOPPED
                 cuda.syncthreads()
-                cuda.syncthreads()
-                return False
-        action, exploring, goal = choose_early(memory, state, step, agent_key, lane)
+                break
+        draws = Draws(keys.agent, step)
+        action, exploring, goal = choose_early(memory, state, draws, lane)
         cuda.syncthreads()  # rows are written
         if action == TOWARD_GOAL:
-            action = choose_toward(memory, state * n_actions, goal, agent_key, step, lane)
+            action = choose_toward(memory, state * n_actions, goal, draws, lane)
         pair = state * n_actions + action
-        outcome = draw_outcome(dynamics, pair, world_key, step)
+        outcome = draw_outcome(dynamics, pair, keys.world, step)
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         if lane == 0:
-            told[PAIR], told[STATE], told[NEXT] = pair, state, next_state
-            told[ENDED] = 1 if terminated else 0
+            message[PAIR], message[STATE], message[NEXT] = pair, state, next_state
+            message[ENDED] = 1 if terminated else 0
         cuda.syncthreads()  # the next row is known
+        observed = draw_observed(dynamics, outcome, keys.observe, step)
         proxy_reward = np.nan
-        if draw_observed(dynamics, outcome, observe_key, step):
-            proxy_reward = draw_reward(dynamics, outcome, noise_key, step)
-            observed_rewards += 1
+        if observed or sees_everything:
+            proxy_reward = draw_reward(dynamics, outcome, keys.noise, step)
         visits = memory.visits[pair] + 1
-        if visits == 1:
-            distinct += 1
-        if exploring:
-            exploring_steps += 1
         cuda.syncwarp(EVERYONE)
         memory.visits[pair] = visits
-        update_q_learner(
-            memory, state, action, world.env_pair[pair], next_state, terminated,
-            proxy_reward, world.monitor_reward[outcome], step,
+        transition = Transition(
+            step, state, action, world.env_pair[pair], next_state, terminated,
+            proxy_reward, world.monitor_reward[outcome],
         )  # fmt: skip
+        tally = count_step(tally, transition, observed, visits == 1, exploring)
+        update_q_learner(memory, transition)
         cuda.syncwarp(EVERYONE)
         step += 1
         elapsed += 1
         state = np.int64(next_state)
         if terminated or elapsed == world.step_limit:
-            state = draw_start(world.start_states, world.start_cumulative, start_key, episode)
+            state = draw_start(world.start_states, world.start_cumulative, keys.start, episode)
             episode += 1
             elapsed = 0
-    if lane == 0:
-        cursor[0], cursor[1], cursor[2], cursor[3] = state, step, episode, elapsed
-        cursor[4], cursor[5], cursor[6] = observed_rewards, distinct, exploring_steps
-    cuda.syncthreads()
-    return True
+    cuda.syncthreads()  # rows are written or, if the run was stopped, the message is known
+    return Cursor(state, step, episode, elapsed), tally
 
 
 @cuda.jit(device=True)
-def choose_early(memory, state, step, key, lane):
-    """Action, whether it explores, and the goal, as far as they need no successor values."""
+def choose_early(memory, state, draws, lane):
+    """Action, whether it explores, and the goal, as far as they need no successor values; as `act_directed`."""
     goal = np.int64(0)
     if lane == 0:
-        goal = find_goal(memory.visits, memory.n_goals, memory.goal)
+        goal = find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)
     goal = cuda.shfl_sync(EVERYONE, goal, 0)
     count = memory.visits[goal]
-    beta = memory.logs[step + 2] / count if count > 0 else math.inf
+    beta = memory.logs[draws.step + 2] / count if count > 0 else math.inf
     n_actions = memory.q.shape[1]
     action, exploring = np.int64(TOWARD_GOAL), True
     if not beta > memory.beta_bar:
-        action, exploring = np.int64(choose_best(memory.q[state], key, 2 * step + 1)), False
-    elif wanders(memory, step, key):
+        action, exploring = np.int64(choose_best(memory.q[state], draws.key, 2 * draws.step + 1)), False
+    elif explores(memory.epsilon, draws):
         if memory.balanced_wandering:
             if lane == 0:
                 for a in range(n_actions):
-                    memory.choices[a] = -memory.visits[state * n_actions + a]
+                    memory.values[a] = -memory.visits[state * n_actions + a]
             cuda.syncwarp(EVERYONE)
-            action = np.int64(choose_best(memory.choices, key, 2 * step + 1))
+            action = np.int64(choose_best(memory.values, draws.key, 2 * draws.step + 1))
         else:
-            action = np.int64(uniform(key, 2 * step + 1) * n_actions)
+            action = np.int64(choose_any(n_actions, draws))
     elif memory.random_goal_policy:
-        action = np.int64(uniform(key, 2 * step + 1) * n_actions)
+        action = np.int64(choose_any(n_actions, draws))
     return action, exploring, goal
 
 
 @cuda.jit(device=True)
-def choose_toward(memory, first, goal, key, step, lane):
-    """argmax_a Ŝ_goal(s,a), ties broken as `choose_best` does; a lane looks at an action."""
+def choose_toward(memory, first, goal, draws, lane):
+    """argmax_a Ŝ_goal(s,a), ties broken as `choose_best` does; each lane looks at one action."""
     n_actions = memory.q.shape[1]
     if n_actions > WARP:
         if lane == 0:
             for a in range(n_actions):
-                memory.choices[a] = memory.successor_values[first + a, goal]
+                memory.values[a] = memory.successor_values[first + a, goal]
         cuda.syncwarp(EVERYONE)
-        return np.int64(choose_best(memory.choices, key, 2 * step + 1))
+        return np.int64(choose_best(memory.values, draws.key, 2 * draws.step + 1))
     value = np.float32(-1.0)  # less than any successor value
     if lane < n_actions:
         value = memory.successor_values[first + lane, goal]
-    return pick_tied(value == most_of_all(value), key, 2 * step + 1, lane)
+    return pick_tied(value == largest_of_lanes(value), draws.key, 2 * draws.step + 1, lane)
 
 
-def _follow(memory, step, until, told, fallen, thread):
-    """Learn the rows that the leader tells."""
+def _follow(memory, cursor, tally, until, message, fallen, thread):
+    """Learn the rows of the leader's messages; only the step of the returned cursor is valid."""
+    step = cursor.step
     cuda.syncthreads()  # rows are written
     while step < until:
         cuda.syncthreads()  # the next row is known
-        if told[PAIR] == STOPPED:
-            return False
+        if message[PAIR] == STOPPED:
+            break
         if not memory.random_goal_policy:
             learn_row(
                 address_of(memory.successor_values), address_of(memory.successor_best),
-                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), told[PAIR], told[STATE],
-                told[NEXT], told[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
+                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), message[PAIR], message[STATE],
+                message[NEXT], message[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
                 memory.occupancy, fallen, np.int32(thread),
             )  # fmt: skip
         step += 1
         cuda.syncthreads()  # rows are written
-    return True
+    return Cursor(cursor.state, step, cursor.episode, cursor.elapsed), tally
 
 
 def _learn_row(
     values, best, n_goals, n_actions, pair, state, next_state, terminated, alpha, discount, occupancy, fallen, thread
 ):
-    """As the CPU's `learn_successors`; a thread has every so manieth goal to itself, four at a time.
+    """As the CPU's `learn_successors`; each thread learns every followers-th goal, four at a time.
 
-    values and best are the addresses of the tables: reckoning with indices would cost more than the learning does.
-    Goals whose maximum went down are noted in fallen [warps * FALLEN], and a warp looks them up together.
+    values and best are the addresses of the tables: computing with indices would cost more than learning.
+    Goals whose maximum decreased are noted in fallen [warps * FALLEN], and each warp looks up its own together.
     """
     discount = np.float32(0.0) if terminated else discount
     row_bytes = np.int64(n_goals) * SINGLE
@@ -199,7 +196,7 @@ def _learn_row(
     lane, begin, noted = np.int32(thread % WARP), np.int32(thread // WARP * FALLEN), np.int32(0)
     lanes_before = np.uint32((1 << lane) - 1)
     goal = np.int32(thread)
-    while goal - lane < n_goals:  # the lanes of a warp stay together
+    while goal - lane < n_goals:  # the lanes of a warp stay in step
         goal1, goal2, goal3 = np.int32(goal + followers), np.int32(goal + 2 * followers), np.int32(goal + 3 * followers)
         old, top, ahead0 = look(row, here, ahead, 0, goal < n_goals)
         old1, top1, ahead1 = look(row, here, ahead, followers, goal1 < n_goals)
@@ -223,13 +220,13 @@ def _learn_row(
 
 @cuda.jit(device=True)
 def read(address, item):
-    """The single-precision number so many items after an address."""
-    return vector_at(address, 1, np.float32)[item]
+    """The single-precision number at an address, `item` items further."""
+    return array_at(address, (1,), np.float32)[item]
 
 
 @cuda.jit(device=True)
 def look(row, here, ahead, item, inside):
-    """A goal's value, its maximum here and its maximum ahead; zeros, which learn nothing, past the last goal."""
+    """A goal's value, its maximum here and its maximum ahead; zeros past the last goal."""
     if inside:
         return read(row, item), read(here, item), read(ahead, item)
     return np.float32(0.0), np.float32(0.0), np.float32(0.0)
@@ -237,20 +234,20 @@ def look(row, here, ahead, item, inside):
 
 @cuda.jit(device=True)
 def learn_goal(row, here, item, reached, old, top, target, alpha, occupancy):
-    """One goal's value; what does not change is not written. True if its maximum over actions must be looked up."""
+    """Update one goal's value, if it changes; returns whether its maximum over actions must be looked up."""
     if reached:
         target = np.float32(1.0) + target if occupancy else np.float32(1.0)
     new = old + alpha * (target - old)
     if new != old:
-        vector_at(row, 1, np.float32)[item] = new
+        array_at(row, (1,), np.float32)[item] = new
     if new > top:
-        vector_at(here, 1, np.float32)[item] = new
+        array_at(here, (1,), np.float32)[item] = new
     return old == top and new < old
 
 
 @cuda.jit(device=True)
 def note(fallen, begin, noted, falls, goal, lanes_before):
-    """Add the goals of those lanes whose goal falls; returns how many are noted."""
+    """Add the goals of the lanes whose maximum decreased; returns the number of noted goals."""
     votes = np.uint32(cuda.ballot_sync(EVERYONE, falls))
     if falls:
         fallen[np.int32(begin + noted + cuda.popc(np.uint32(votes & lanes_before)))] = goal
@@ -259,7 +256,7 @@ def note(fallen, begin, noted, falls, goal, lanes_before):
 
 @cuda.jit(device=True)
 def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
-    """max over actions of Ŝ_g(s,·) of the goals that were noted, eight actions at a time."""
+    """max over actions of Ŝ_g(s,·) for the noted goals, eight actions at a time."""
     cuda.syncwarp(EVERYONE)
     i = np.int32(lane)
     while i < noted:
@@ -275,12 +272,12 @@ def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
             g, h = read_if(place6, left > 6), read_if(place7, left > 7)
             most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
             place, left = place4 + 4 * row_bytes, np.int32(left - 8)
-        vector_at(maxima, 1, np.float32)[goal] = most
+        array_at(maxima, (1,), np.float32)[goal] = most
         i = np.int32(i + WARP)
     cuda.syncwarp(EVERYONE)
 
 
 @cuda.jit(device=True)
 def read_if(address, there):
-    """The single-precision number at an address, -1 if there is none."""
+    """The single-precision number at an address, or -1."""
     return read(address, 0) if there else np.float32(-1.0)

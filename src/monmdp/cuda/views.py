@@ -1,88 +1,92 @@
-"""Named tuples of arrays as rows of numbers: a device rebuilds the tuple from addresses, lengths and values.
+"""Nested named tuples of arrays and numbers as rows of 64-bit words, from which device code rebuilds the tuple.
 
-A leaf of the tuple takes these words of 8 bytes: an array its address and lengths, a number itself.
+An array takes one word for its address and one per dimension; a number takes one word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 
-#: Arrays have at most so many dimensions.
-DIMENSIONS = 2
 
+class Leaf(NamedTuple):
+    """An array or a number (ndim 0) of a nested named tuple: its name with dots, and its first word in the row."""
 
-@dataclass(frozen=True)
-class Leaf:
-    """One array or number of a nested named tuple: where it stands, and its first word in the row."""
-
-    path: tuple[str, ...]
+    name: str
     word: int
     dtype: np.dtype[Any]
     ndim: int
 
     @property
-    def is_array(self) -> bool:
-        return self.ndim > 0
+    def root(self) -> str:
+        """The field of the outermost tuple that contains the leaf."""
+        return self.name.split(".", 1)[0]
+
+
+class Schema(NamedTuple):
+    """The shape of a nested named tuple: its leaves in order, its classes, and a Python expression that rebuilds it.
+
+    The expression uses kinds[i] as kind_i; words and floats, the same row as integers and as floats; and onchip, the
+    address of on-chip memory, to which negative addresses -1 - offset refer.
+    """
+
+    leaves: tuple[Leaf, ...]
+    kinds: tuple[type, ...]
+    expression: str
 
     @property
     def words(self) -> int:
-        return 1 + self.ndim
-
-    @property
-    def name(self) -> str:
-        return ".".join(self.path)
+        return sum(1 + leaf.ndim for leaf in self.leaves)
 
 
-@dataclass(frozen=True)
-class Schema:
-    """The shape of a nested named tuple: its class, its fields (leaves or tuples again), and its leaves in order."""
-
-    kind: type
-    fields: tuple[tuple[str, Any], ...]
-
-    @property
-    def leaves(self) -> list[Leaf]:
-        found: list[Leaf] = []
-        for _, field in self.fields:
-            found += [field] if isinstance(field, Leaf) else field.leaves
-        return found
-
-    @property
-    def words(self) -> int:
-        return sum(leaf.words for leaf in self.leaves)
+def schema_of(values: Any) -> Schema:
+    """The schema of a named tuple; raises if a field is neither an array, a number nor such a tuple."""
+    leaves: list[Leaf] = []
+    kinds: list[type] = []
+    expression = _describe(values, "", leaves, kinds)
+    return Schema(tuple(leaves), tuple(kinds), expression)
 
 
-def schema_of(given: Any, path: tuple[str, ...] = (), word: int = 0) -> Schema:
-    """The schema of a named tuple; what is neither array, number nor such a tuple is named in an error."""
-    fields: list[tuple[str, Any]] = []
-    for name, value in zip(given._fields, given, strict=True):
-        here = (*path, name)
-        field: Any
-        if hasattr(value, "_fields"):
-            field = schema_of(value, here, word)
-        elif isinstance(value, np.ndarray) and 1 <= value.ndim <= DIMENSIONS and value.dtype.kind in "biuf":
-            field = Leaf(here, word, value.dtype, value.ndim)
-        elif isinstance(value, (bool, int, float, np.generic)) and np.asarray(value).dtype.kind in "biuf":
-            field = Leaf(here, word, np.asarray(value).dtype, 0)
-        else:
-            raise MonMDPError(
-                f"The memory's field {'.'.join(here)!r} cannot go to a GPU: it must be a number, an array of one or "
-                f"two dimensions, or a named tuple of those, not {type(value).__name__}."
-            )
-        fields.append((name, field))
-        word += field.words
-    return Schema(type(given), tuple(fields))
+def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[type]) -> str:
+    """Add the leaves and classes of a value; returns the expression that rebuilds it."""
+    if hasattr(value, "_fields"):
+        kinds.append(type(value))
+        kind, prefix = f"kind_{len(kinds) - 1}", f"{name}." if name else ""
+        parts = [
+            _describe(part, prefix + field, leaves, kinds) for field, part in zip(value._fields, value, strict=True)
+        ]
+        return f"{kind}({', '.join(parts)})"
+    is_number = isinstance(value, (bool, int, float, np.generic))
+    if not is_number and not (isinstance(value, np.ndarray) and value.ndim in (1, 2)):
+        raise _unsupported(name, value)
+    dtype, ndim = np.asarray(value).dtype, np.ndim(value)
+    if dtype.kind not in "biuf":
+        raise _unsupported(name, value)
+    word = leaves[-1].word + 1 + leaves[-1].ndim if leaves else 0
+    leaves.append(Leaf(name, word, dtype, ndim))
+    scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+    if ndim:
+        lengths = "".join(f"words[{word + axis}], " for axis in range(1, 1 + ndim))
+        return f"array_at(located(words[{word}], onchip), ({lengths}), {scalar})"
+    if dtype.kind == "b":
+        return f"words[{word}] != 0"
+    return f"{scalar}({'floats' if dtype.kind == 'f' else 'words'}[{word}])"
 
 
-def leaf_values(given: Any) -> Iterator[Any]:
+def _unsupported(name: str, value: Any) -> MonMDPError:
+    return MonMDPError(
+        f"The field {name!r} cannot be copied to a GPU: it must be a number, an array of one or two dimensions, or a "
+        f"named tuple of those, not {type(value).__name__}."
+    )
+
+
+def leaf_values(values: Any) -> Iterator[Any]:
     """The values of a nested named tuple, in the order of its schema's leaves."""
-    for value in given:
+    for value in values:
         if hasattr(value, "_fields"):
             yield from leaf_values(value)
         else:
@@ -90,32 +94,7 @@ def leaf_values(given: Any) -> Iterator[Any]:
 
 
 def number_word(leaf: Leaf, value: Any) -> int:
-    """A number as the word that stands for it; floats by their bits."""
+    """The word of a number; a float is converted to float64 and stored by its bits."""
     if leaf.dtype.kind == "f":
         return int(np.float64(value).view(np.int64))
     return int(np.asarray(value).astype(np.int64 if leaf.dtype.kind != "u" else np.uint64).view(np.int64))
-
-
-def rebuilding(schema: Schema, name: str = "rebuild") -> tuple[str, dict[str, Any]]:
-    """Source of a device function (words, floats, near) → the tuple, and the names it needs.
-
-    words and floats are the same row, as integers and as floats. near is the address of the block's own memory: an
-    array's address below zero, -1 - offset, lies there.
-    """
-    names: dict[str, Any] = {"np": np}
-    return f"def {name}(words, floats, near):\n    return {_expression(schema, names)}\n", names
-
-
-def _expression(field: Any, names: dict[str, Any]) -> str:
-    if isinstance(field, Schema):
-        label = f"kind_{len(names)}"
-        names[label] = field.kind
-        return f"{label}({', '.join(_expression(part, names) for _, part in field.fields)})"
-    word = field.word
-    if field.ndim == 0:
-        if field.dtype.kind == "f":
-            return f"np.{field.dtype.name}(floats[{word}])"
-        return f"words[{word}] != 0" if field.dtype.kind == "b" else f"np.{field.dtype.name}(words[{word}])"
-    dtype = "np.bool_" if field.dtype.kind == "b" else f"np.{field.dtype.name}"
-    lengths = ", ".join(f"words[{word + 1 + axis}]" for axis in range(field.ndim))
-    return f"{'vector_at' if field.ndim == 1 else 'matrix_at'}(located(words[{word}], near), {lengths}, {dtype})"

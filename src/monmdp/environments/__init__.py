@@ -2,7 +2,7 @@
 
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.environments.grid import Empty, Grid, GridWorld
-from monmdp.environments.gymnasium_table import GymnasiumTable, from_gymnasium
+from monmdp.environments.gymnasium_table import from_gymnasium
 from monmdp.environments.river_swim import RiverSwim
 from monmdp.environments.rule import Rule
 
@@ -12,7 +12,6 @@ __all__ = [
     "Environment",
     "Grid",
     "GridWorld",
-    "GymnasiumTable",
     "RiverSwim",
     "Rule",
     "Step",

@@ -10,8 +10,8 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
+from monmdp.factors import EnvironmentTable, Layout, as_columns, start_vector
 from monmdp.registry import Registry, spec_of
-from monmdp.tables import EnvironmentTable, Layout, as_columns, start_vector
 
 
 class Step(NamedTuple):

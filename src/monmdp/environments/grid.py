@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 Cell = tuple[int, int]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.environments.base import Environment, Step
+from monmdp.environments.base import Step
+from monmdp.environments.rule import Rule
 from monmdp.errors import MonMDPError
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 if TYPE_CHECKING:
     import gymnasium
@@ -29,42 +30,7 @@ _ACTION_NAMES = {
 _ICE = str.maketrans({"S": "S", "F": ".", "H": "O", "G": "G"})
 
 
-@dataclass(frozen=True)
-class GymnasiumTable(Environment):
-    """The table `P[state][action] = [(probability, next state, reward, terminated), …]` of a Gymnasium environment."""
-
-    table_of: Mapping[int, Mapping[int, Sequence[tuple[Any, ...]]]] = field(default_factory=dict, repr=False)
-    start_probability: tuple[float, ...] = field(default=(), repr=False)
-    action_names: tuple[str, ...] = ()
-    picture: Layout | None = field(default=None, repr=False)
-    title: str = "GymnasiumTable"
-
-    @property
-    def states(self) -> Sequence[int]:
-        return range(len(self.start_probability))
-
-    @property
-    def actions(self) -> Sequence[str]:
-        return self.action_names
-
-    def outcomes(self, state: int, action: str) -> Iterable[Step]:
-        for chance, next_state, reward, terminated in self.table_of[state][self.action_names.index(action)]:
-            yield Step(int(next_state), float(reward), float(chance), bool(terminated))
-
-    @property
-    def starts(self) -> Mapping[Hashable, float]:
-        return {state: chance for state, chance in enumerate(self.start_probability) if chance > 0}
-
-    @property
-    def layout(self) -> Layout | None:
-        return self.picture
-
-    @property
-    def name(self) -> str:
-        return self.title
-
-
-def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTable:
+def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> Rule:
     """The transition table, start distribution and step limit of a Gymnasium environment."""
     from gymnasium import Wrapper
     from gymnasium.spaces import Discrete
@@ -87,16 +53,23 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> GymnasiumTab
         raise MonMDPError(f"{title} does not follow its transition table; set fickle_passenger=False.")
     if core.spec is not None and core.spec.kwargs:
         title += "(" + ", ".join(f"{key}={value!r}" for key, value in sorted(core.spec.kwargs.items())) + ")"
-    actions = int(core.action_space.n)
-    given = {"step_limit": min(limits) if limits else None, **options}
-    return GymnasiumTable(
-        table_of=core.P,
-        start_probability=tuple(float(chance) for chance in core.initial_state_distrib),
-        action_names=_ACTION_NAMES.get(type(core).__name__, tuple(f"action {index}" for index in range(actions))),
-        picture=_picture(core),
+    actions = _ACTION_NAMES.get(type(core).__name__, tuple(f"action {i}" for i in range(int(core.action_space.n))))
+    start = {state: float(chance) for state, chance in enumerate(core.initial_state_distrib) if chance > 0}
+    return Rule(
+        states=range(len(core.initial_state_distrib)),
+        actions=actions,
+        rule=partial(_outcomes, core.P, actions),
+        start=start,
         title=title,
-        **given,
+        picture=_picture(core),
+        **{"step_limit": min(limits) if limits else None, **options},
     )
+
+
+def _outcomes(table: Any, actions: tuple[str, ...], state: int, action: str) -> Iterator[Step]:
+    """Outcomes from a table P[state][action] = [(probability, next state, reward, terminated), …]."""
+    for chance, next_state, reward, terminated in table[state][actions.index(action)]:
+        yield Step(int(next_state), float(reward), float(chance), bool(terminated))
 
 
 def _picture(core: Any) -> Layout | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
-from monmdp.tables import Layout
+from monmdp.factors import Layout
 
 LAST = 5
 

@@ -9,8 +9,9 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
+from monmdp.factors import Floats
 from monmdp.problem import MonMDP
-from monmdp.tables import Floats
+from monmdp.world import compact
 
 #: Action values closer than this are ties, shared evenly.
 TIE = 1e-9
@@ -122,7 +123,7 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
 
     reward: of each outcome; by default that of the problem, environment plus monitor.
     """
-    from monmdp.kernels.returns import Chain, exact_return, new_evaluator
+    from monmdp.kernels.returns import exact_return, new_evaluator
 
     policy = checked_policy(problem, policy)
     reward = problem.reward if reward is None else np.ascontiguousarray(reward, np.float64)
@@ -130,17 +131,17 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
         raise MonMDPError(f"A reward for {problem.name} has {problem.n_outcomes} numbers, one per outcome.")
     chance = policy.ravel()[problem.pair_of_outcome] * problem.probability
     chosen = chance > 0
-    chain = Chain(
+    chain = compact(
+        problem
+    )._replace(  # a model with one action, which has the outcomes of the policy's actions
         offsets=np.concatenate([[0], np.cumsum(chosen)])[problem.offsets[:: problem.n_actions]],
         probability=chance[chosen],
         next_state=problem.next_state[chosen],
         terminated=problem.terminated[chosen],
         pair_reward=np.add.reduceat(chance * reward, problem.offsets[: -1 : problem.n_actions]),
         start_states=problem.start_states,
-        start_probability=problem.start[problem.start_states],
-        discount=float(problem.discount),
-        step_limit=problem.step_limit or 0,
         n_states=problem.n_states,
+        n_actions=1,
     )
     return float(exact_return(chain, np.zeros((problem.n_states, 1)), new_evaluator(chain)))
 

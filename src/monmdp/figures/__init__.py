@@ -1,4 +1,4 @@
-"""Every figure of a results folder, drawn by name: vector PDF, PNG, and the numbers it shows as CSV."""
+"""Figures of a results folder, drawn by name: vector PDF, PNG, and the plotted numbers as CSV."""
 
 from __future__ import annotations
 

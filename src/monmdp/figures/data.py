@@ -1,80 +1,62 @@
-"""What figures read: the results, and summaries of curves that several of them share."""
+"""The data of figures: results, and summaries of curves that several figures share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from monmdp.errors import MonMDPError
-from monmdp.paper.protocol import kind
+from monmdp.figures.panels import Band
+from monmdp.paper.presets import MAIN_ENVIRONMENTS
 from monmdp.problem import Floats, Integers
+from monmdp.protocol import kind
 from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
-from monmdp.study.sweep import MAIN_ENVIRONMENTS
+from monmdp.training.metrics import METRICS
 
-#: Points of a curve that a panel can show.
+#: The problem of figures that show a single one: the paper's.
+DEFAULT_PROBLEM = ("RiverSwim", "Button")
+#: Largest number of points of a curve in a figure.
 SHOWN_POINTS = 126
-#: β is infinite until every pair was visited; figures show no more than this.
+#: β is infinite until every pair was visited; figures show at most this value.
 BETA_CEILING = 10.0
+#: Column of the results → label of its axis.
+LABELS = {metric.column: metric.label for metric in METRICS}
 
 
-class Band(NamedTuple):
-    """Mean over seeds with its 95% confidence interval, at the points that are shown; arrays [point].
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure and its numbers: names of columns, and rows."""
 
-    With a single seed there is no interval, and its bounds are NaN.
-    """
-
-    steps: Integers
-    mean: Floats
-    low: Floats
-    high: Floats
-    runs: int
+    figure: Figure
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
 
 
 @dataclass(eq=False)
 class FigureData:
-    """A results folder, and the problem (environment, monitor) that figures of a single problem show."""
+    """A results folder, and the problem (environment, monitor) of figures that show a single problem."""
 
     results: Results
-    problem: tuple[str, str] = ("RiverSwim", "Button")
-    _bands: dict[tuple[str, str, str, str], Band] = field(default_factory=dict)
-    _solving: dict[tuple[str, str, str], Floats] = field(default_factory=dict)
+    problem: tuple[str, str] = DEFAULT_PROBLEM
     _random: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     @property
     def main_environments(self) -> list[str]:
-        """The paper's four of its main figures, or variants of them; all environments where there are none."""
+        """The environments of the paper's main figures, or variants of them; all environments if there are none."""
         main = [name for name in self.results.environments if kind(name) in MAIN_ENVIRONMENTS]
         return main or self.results.environments
 
-    def band(self, cell: CellResults, column: str) -> Band:
-        """A column of a cell's curves as it is drawn; β is cut at its ceiling."""
-        key = (cell.environment, cell.monitor, cell.agent, column)
-        if key not in self._bands:
-            self._read(cell, column)
-        return self._bands[key]
-
-    def solving_steps(self, cell: CellResults) -> Floats:
-        """From which step on each seed stays solved, infinite if it does not end so, [seed]."""
-        key = (cell.environment, cell.monitor, cell.agent)
-        if key not in self._solving:
-            self._read(cell, "return")
-        return self._solving[key]
-
-    def _read(self, cell: CellResults, column: str) -> None:
-        key = (cell.environment, cell.monitor, cell.agent)
-        values, points = cell.curve(column), shown(len(cell.steps))
-        if column == "return":
-            if np.isnan(values).any():
-                raise MonMDPError(
-                    f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns to show."
-                )
-            self._solving[key] = steps_until_solved(cell.steps, values, cell.target_return)
-        if column == "beta":
-            values = np.minimum(values, BETA_CEILING)
-        self._bands[*key, column] = Band(cell.steps[points], *mean_interval(values[:, points]), len(values))
+    def random_return(self, cell: CellResults) -> float:
+        """Return of the uniformly random policy in the problem of a cell, computed once for all agents."""
+        problem = (cell.environment, cell.monitor, str(cell.settings["problem"]))
+        if problem not in self._random:
+            self._random[problem] = cell.random_return
+        return self._random[problem]
 
     def records_beta(self, agent: str) -> bool:
         """Whether an agent has an explore-exploit ratio."""
@@ -82,7 +64,7 @@ class FigureData:
         return bool(cells) and not np.isnan(cells[0].curve("beta")).any()
 
     def cells_of_problem(self) -> list[CellResults]:
-        """The runs of every agent in the one problem."""
+        """The runs of every agent in the chosen problem."""
         cells = self.results.of_problem(*self.problem)
         if not cells:
             raise MonMDPError(
@@ -96,27 +78,44 @@ class FigureData:
 
         Where problems have different numbers of runs, the first runs of each are taken.
         """
-        found = []
-        for environment, monitor in self.results.problems if problems is None else problems:
-            cell = self.results.cell(environment, monitor, agent)
-            if cell is not None and self.is_scored(cell):
-                found.append(normalised(cell.final_returns, cell.target_return, self.random_return(cell)))
-        runs = min((len(scores) for scores in found), default=0)
-        return np.stack([scores[:runs] for scores in found], axis=1) if runs else np.empty((0, 0))
+        chosen = self.results.problems if problems is None else problems
+        cells = (self.results.cell(*problem, agent) for problem in chosen)
+        columns = [
+            normalised(cell.final_returns, cell.target_return, self.random_return(cell))
+            for cell in cells
+            if cell is not None and self.is_scored(cell)
+        ]
+        runs = min((len(scores) for scores in columns), default=0)
+        return np.stack([scores[:runs] for scores in columns], axis=1) if runs else np.empty((0, 0))
 
     def is_scored(self, cell: CellResults) -> bool:
-        """Whether returns can be put on the scale from random to optimal."""
+        """Whether returns have a scale from random to optimal."""
         above = cell.target_return - self.random_return(cell) > 1e-12
         return bool(above and np.isfinite(cell.final_returns).all())
 
-    def random_return(self, cell: CellResults) -> float:
-        """What acting at random earns in the problem of a cell, computed once for all agents."""
-        key = (cell.environment, cell.monitor, str(cell.settings["problem"]))
-        if key not in self._random:
-            self._random[key] = cell.random_return
-        return self._random[key]
+
+@lru_cache(maxsize=4096)
+def mean_curve(cell: CellResults, column: str) -> Band:
+    """Mean over seeds with Student's 95% interval, at the shown points; β is cut at its ceiling."""
+    values, points = _curve(cell, column), shown_points(len(cell.steps))
+    if column == "beta":
+        values = np.minimum(values, BETA_CEILING)
+    return Band(cell.steps[points], *mean_interval(values[:, points]), (len(values),))
 
 
-def shown(points: int) -> Integers:
-    """Which of so many points are drawn: evenly spaced, the first and the last among them."""
+@lru_cache(maxsize=4096)
+def solving_steps(cell: CellResults) -> Floats:
+    """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
+    return steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return)
+
+
+def _curve(cell: CellResults, column: str) -> np.ndarray:
+    values = cell.curve(column)
+    if column == "return" and np.isnan(values).any():
+        raise MonMDPError(f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns.")
+    return values
+
+
+def shown_points(points: int) -> Integers:
+    """Indices of the points that are drawn: evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, points - 1, min(points, SHOWN_POINTS)).round().astype(np.int64))

@@ -1,19 +1,28 @@
-"""From a results folder to files: one figure by name, or all that the data allow."""
+"""Draw figures of a results folder by name, into vector PDF, PNG and CSV; the same data give the same bytes."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from monmdp.errors import MonMDPError
-from monmdp.figures.data import FigureData
+from monmdp.figures.data import DEFAULT_PROBLEM as DEFAULT_PROBLEM
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.registry import FigureKind, figure_kind
-from monmdp.figures.saving import save
-from monmdp.figures.style import styled
+from monmdp.figures.style import DPI, styled
 from monmdp.study.results import Results
+from monmdp.study.store import write_atomically
 
-DEFAULT_PROBLEM = ("RiverSwim", "Button")
+#: Metadata without a date or anything else that changes without the data.
+METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Creator": "monmdp", "Producer": None},
+    "png": {"Software": None},
+}
 
 
 def draw_figure(name: str, results: Results | Path | str, out: Path | str | None = None) -> list[Path]:
@@ -21,9 +30,11 @@ def draw_figure(name: str, results: Results | Path | str, out: Path | str | None
 
     out: a folder, by default `figures` in the results folder.
     """
-    kind = figure_kind(name)
-    found = results if isinstance(results, Results) else Results(results)
-    return _drawn(kind, FigureData(found), _folder(found, out))
+    opened = results if isinstance(results, Results) else Results(results)
+    [(_, drawn)] = draw_figures([name], opened, out)
+    if isinstance(drawn, MonMDPError):
+        raise drawn
+    return drawn
 
 
 def draw_figures(
@@ -32,36 +43,55 @@ def draw_figures(
     out: Path | str | None = None,
     problem: tuple[str, str] = DEFAULT_PROBLEM,
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
-    """Draw several figures: name, and its paths or the sentence why it cannot be drawn.
+    """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 
-    problem: the environment and monitor that figures of a single problem show.
+    problem: the environment and monitor of figures that show a single problem.
     """
     kinds = [figure_kind(name) for name in names]
-    data, folder = FigureData(results, problem), _folder(results, out)
-    for kind in kinds:
-        try:
-            yield kind.name, _drawn(kind, data, folder)
-        except MonMDPError as error:
-            yield kind.name, error
-
-
-def _folder(results: Results, out: Path | str | None) -> Path:
-    folder = results.folder / "figures" if out is None else Path(out)
+    data, folder = FigureData(results, problem), results.folder / "figures" if out is None else Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise MonMDPError(f"The folder {folder} cannot be made: {error.strerror}; choose another with --out.") from None
-    return folder
+        raise MonMDPError(f"The folder {folder} cannot be created: {error.strerror}; choose one with --out.") from None
+    for kind in kinds:
+        outcome: list[Path] | MonMDPError
+        try:
+            with styled():
+                outcome = save(kind.draw(data), folder, _stem(kind, problem))
+        except MonMDPError as error:
+            outcome = error
+        yield kind.name, outcome
 
 
-def _drawn(kind: FigureKind, data: FigureData, folder: Path) -> list[Path]:
-    with styled():
-        return save(kind.draw(data), folder, _stem(kind, data))
-
-
-def _stem(kind: FigureKind, data: FigureData) -> str:
-    """The name of the files; a problem that was chosen is part of it."""
-    if not kind.single or data.problem == DEFAULT_PROBLEM:
+def _stem(kind: FigureKind, problem: tuple[str, str]) -> str:
+    """The name of the files; it includes a chosen problem."""
+    if not kind.single or problem == DEFAULT_PROBLEM:
         return kind.name
-    chosen = "-".join(re.sub(r"[^\w.+-]+", "_", name).strip("_")[:60] for name in data.problem)
-    return f"{kind.name}-{chosen}"
+    return "-".join([kind.name, *(re.sub(r"[^\w.+-]+", "_", name).strip("_")[:60] for name in problem)])
+
+
+def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
+    """Write NAME.pdf, NAME.png and NAME.csv into a folder, and return their paths."""
+    contents = {}
+    drawing.figure.draw_without_rendering()
+    drawing.figure.set_layout_engine("none")  # the layout is computed once, for both formats
+    for kind, metadata in METADATA.items():
+        sink = io.BytesIO()
+        drawing.figure.savefig(sink, format=kind, dpi=DPI, metadata=metadata)
+        contents[folder / f"{name}.{kind}"] = sink.getvalue()
+    contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
+    for path, content in contents.items():
+        try:
+            write_atomically(path, content)
+        except OSError as error:
+            raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
+    return list(contents)
+
+
+def csv_text(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    """Rows as CSV with numbers at full precision; NaN is an empty field."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row] for row in rows)
+    return sink.getvalue()

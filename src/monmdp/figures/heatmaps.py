@@ -1,88 +1,121 @@
-"""Heat maps of one problem: how often agents visited each pair, and what they think it is worth."""
+"""Coloured cells with numbers: visits and values of every pair in one problem, and solved seeds in all problems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import solve
-from monmdp.figures.cells import colour_map, draw_cells, fitting_size, label_cells
-from monmdp.figures.data import FigureData
-from monmdp.figures.saving import Drawing
-from monmdp.figures.style import FADED, HEIGHT, INK, TICK, WIDTH, agent_styles, new_figure
-from monmdp.figures.text import Fitted, even_ticks, fitted, number, one_line, set_ticks, text_width
+from monmdp.figures import style
+from monmdp.figures.data import Drawing, FigureData
+from monmdp.figures.style import agent_styles, fitting_size, number, wrapped
 from monmdp.problem import Floats, MonMDP
+from monmdp.statistics import wilson
 from monmdp.study.results import CellResults
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: Inches: most for names of agents and of actions, between maps, a row of cells, right of, above and below all.
-NAMES, ACTIONS, BETWEEN, CELL, RIGHT, ABOVE, BELOW = 1.1, 0.9, 0.1, 0.155, 0.66, 0.24, 0.62
-LEAST_CELL = 0.085
-COLOURS = "viridis"
-#: Most environment states whose names fit below a map.
+#: Inches: largest and smallest height of a row of cells, and widths of the labels left and right of the cells.
+CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
+#: Points below which numbers in cells cannot be read, and are left out.
+LEAST_TEXT = 3.75
+#: Largest number of environment states whose names fit below a map.
 LABELLED = 12
+EXACT = "optimal Q*"
+KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
 
 
-class Look(NamedTuple):
-    """How maps show values: colours, ticks of their scale and its title, texts in cells; whether the best
-    action of a state is framed; on which side of the scale there are values beyond it.
-    """
+class Block(NamedTuple):
+    """A row of maps, each [row, column]: its name and colour, the names of its rows, and the text of a value."""
 
-    norm: Any
-    ticks: list[float]
-    title: str
+    name: str
+    colour: str
+    rows: Sequence[str]
+    maps: Sequence[Floats]
     text: Callable[[float], str]
-    framed: bool = False
-    beyond: str = "neither"
 
 
 def visits(data: FigureData) -> Drawing:
     """N(s, a) of the first seed that all agents have run; colours are logarithmic and the same for all."""
-    from matplotlib.colors import LogNorm
-
     problem, cells, seed = _one_run(data)
     tables = {cell.agent: cell.final_table("visit_counts", seed).astype(np.float64) for cell in cells}
-    seen = np.concatenate([table[problem.reachable].ravel() for table in tables.values()])
-    high = max(float(seen.max()), 10.0)
-    low = max(min(float(seen[seen > 0].min(initial=high)), high / 10), 1.0)
-    steps = (1, 2, 5) if high / low < 100 else (1,)
-    powers = range(int(np.log10(low)), int(np.log10(high)) + 1)
-    ticks = [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
-    notes = {}
-    for agent, table in tables.items():
-        here = table[problem.reachable]
-        notes[agent] = f"{number(here.min())} – {number(here.max())}\nvisits a pair"
-    look = Look(LogNorm(low, high), ticks, f"visits N(s, a) after training, seed {seed}; grey: never", number)
-    page = _maps(data, problem, tables, notes, look)
-    return Drawing(page, (*_KEYS, "seed", "visits"), _rows(problem, tables, seed, int))
+    reached = {agent: table[problem.reachable] for agent, table in tables.items()}
+    counts = np.concatenate([table.ravel() for table in reached.values()])
+    high = max(float(counts.max()), 10.0)
+    low = max(min(float(counts[counts > 0].min(initial=high)), high / 10), 1.0)
+    notes = {agent: f"{number(t.min())} – {number(t.max())}\nvisits per pair" for agent, t in reached.items()}
+    title = f"visits N(s, a) after training, seed {seed}; grey: never"
+    figure = _maps(data, problem, tables, notes, LogNorm(low, high), number, title)
+    return Drawing(figure, (*KEYS, "visits"), _rows(problem, tables, seed, int))
 
 
 def q_values(data: FigureData) -> Drawing:
     """Q(s, a) of the first seed that all agents have run below the exact Q*; colours are the same for all."""
-    from matplotlib.colors import Normalize
-
     problem, cells, seed = _one_run(data)
     exact = np.where(problem.reachable[:, None], solve(problem).q, np.nan)
     learnt = {cell.agent: cell.final_table("q", seed) for cell in cells}
-    low, high = _value_limits(exact[problem.reachable], list(learnt.values()))
-    notes = {EXACT: "exact"}
-    for agent, table in learnt.items():
-        notes[agent] = f"error up to\n{_short(float(np.nanmax(np.abs(table - exact))))}"
+    low, high = np.nanmin(exact), np.nanmax(exact)
+    least, most = (extreme([extreme(table) for table in learnt.values()]) for extreme in (np.nanmin, np.nanmax))
+    reach = 1.5 * max(high - low, 1e-6)  # values further from all exact ones get the colour of the end
+    low, high = max(min(low, least), low - reach), min(max(high, most), high + reach)
+    beyond = ("neither", "min", "max", "both")[int(least < low) + 2 * int(most > high)]
+    errors = {agent: float(np.nanmax(np.abs(table - exact))) for agent, table in learnt.items()}
+    notes = {EXACT: "exact"} | {agent: f"error up to\n{_short(error)}" for agent, error in errors.items()}
     title = f"Q(s, a) after training, seed {seed}; framed: best action of a state"
-    below, above = any(np.nanmin(t) < low for t in learnt.values()), any(np.nanmax(t) > high for t in learnt.values())
-    beyond = {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
-    look = Look(Normalize(low, high, clip=True), even_ticks(low, high, 5), title, _short, True, beyond)
-    page = _maps(data, problem, {EXACT: exact, **learnt}, notes, look)
-    return Drawing(page, (*_KEYS, "seed", "q", "optimal_q"), _rows(problem, learnt, seed, float, exact))
+    tables = {EXACT: exact, **learnt}
+    figure = _maps(data, problem, tables, notes, Normalize(low, high, clip=True), _short, title, beyond)
+    n_mon = len(problem.monitor.states)
+    for i, axes in enumerate(figure.axes[: n_mon * len(tables)]):
+        values = [*tables.values()][i // n_mon][i % n_mon :: n_mon].T
+        for action, state in np.argwhere(values >= values.max(0) - 1e-9):  # false where a value is NaN
+            corner = (state + 0.04, action + 0.06)
+            axes.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, edgecolor="#D55E00", linewidth=0.9))
+    return Drawing(figure, (*KEYS, "q", "optimal_q"), _rows(problem, learnt, seed, float, exact))
 
 
-EXACT = "optimal Q*"
-_KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action")
+def solved(data: FigureData) -> Drawing:
+    """Seeds that ended optimal, problems × agents."""
+    results, agents = data.results, data.results.agents
+    fractions, rows = {}, []
+    for cell in (cell for problem in results.problems for cell in results.of_problem(*problem)):
+        if not np.isnan(cell.final_returns).any():  # else not evaluated
+            key, wins, runs = (cell.environment, cell.monitor, cell.agent), int(cell.solved.sum()), len(cell.seeds)
+            fractions[key] = wins / runs
+            rows.append((*key, runs, wins, *(float(value) for value in wilson(wins, runs))))
+    blocks = []
+    for name in results.environments:
+        monitors = [monitor for environment, monitor in results.problems if environment == name]
+        values = np.array([[fractions.get((name, m, agent), np.nan) for agent in agents] for m in monitors])
+        labels = [wrapped(monitor, 1.0, 1, style.TICK) for monitor in monitors]
+        blocks.append(Block(wrapped(name, 0.9, bold=True), style.INK, labels, [values], _percent))
+    each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
+    means = np.array([[np.mean(values) if values else np.nan for values in each]])
+    blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
+    left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
+    column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
+    height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
+    figure = style.new_figure(left + max(column * len(agents), 1.0), height)
+    _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
+    top, bottom = figure.axes[0], figure.axes[-1]
+    bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
+    top.set_xticks(np.arange(len(agents)) + 0.5, [wrapped(agent, column - 0.06, 3, bold=True) for agent in agents])
+    top.tick_params(axis="x", labeltop=True, labelbottom=False)
+    for label, look in zip(top.get_xticklabels(), agent_styles(agents).values(), strict=True):
+        label.set(size=style.LABEL, weight="bold", color=look.colour)
+    return Drawing(figure, ("environment", "monitor", "agent", "runs", "solved", "fraction", "low", "high"), rows)
+
+
+def _percent(value: float) -> str:
+    """A fraction in percent, such that almost all and almost none differ from all and none."""
+    if np.isnan(value):
+        return "no runs"
+    return f"{100 * value:.1f}" if 0.995 <= value < 1 or 0 < value < 0.005 else f"{100 * value:.0f}"
 
 
 def _one_run(data: FigureData) -> tuple[MonMDP, list[CellResults], int]:
@@ -97,111 +130,94 @@ def _one_run(data: FigureData) -> tuple[MonMDP, list[CellResults], int]:
     return problem, cells, min(common)
 
 
-def _value_limits(exact: Floats, learnt: list[Floats]) -> tuple[float, float]:
-    """From the smallest to the largest value, unless it is far from all that is right."""
-    low, high = float(exact.min()), float(exact.max())
-    reach = 1.5 * max(high - low, 1e-6)
-    every = np.concatenate([table[~np.isnan(table)] for table in learnt])
-    return max(min(low, float(every.min())), low - reach), min(max(high, float(every.max())), high + reach)
+def _maps(
+    data: FigureData,
+    problem: MonMDP,
+    tables: dict[str, Floats],
+    notes: dict[str, str],
+    norm: Normalize,
+    text: Callable[[float], str],
+    title: str,
+    beyond: str = "neither",
+) -> Figure:
+    """One row of maps per agent, one map per monitor state; environment states across, actions down.
+
+    notes: texts right of the maps; beyond: the side of the colour scale `norm` on which there are values outside it.
+    """
+    env, n_env, n_mon = problem.environment, len(problem.environment.states), len(problem.monitor.states)
+    row_height = min(max((style.HEIGHT - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
+    wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
+    height = 1.0 + len(tables) * (problem.n_actions * row_height + 0.08)
+    figure = style.new_figure(LEFT + RIGHT + n_mon * (wide + 0.1), height)
+    styles = agent_styles(data.results.agents)
+    actions = [wrapped(problem.action_label(action), 0.8, 1, style.TICK) for action in range(problem.n_actions)]
+    blocks = []
+    for agent, table in tables.items():
+        colour = styles[agent].colour if agent in styles else style.INK
+        maps = [table[j::n_mon].T for j in range(n_mon)]
+        blocks.append(Block(wrapped(agent, 0.9, bold=True), colour, actions, maps, text))
+    longest = max(len(text(value)) for table in tables.values() for value in table.flat)
+    size = fitting_size(longest, 0.9 * wide / n_env, style.TICK - 0.5)
+    grid = _draw_blocks(figure, blocks, norm, "viridis", size)
+    for axes, note in zip(grid[:, -1], notes.values(), strict=True):
+        axes.annotate(note, (1, 0.5), (3, 0), "axes fraction", "offset points", size=style.SMALL, color=style.FADED,
+                      va="center", linespacing=1.1)  # fmt: skip
+    for axes in grid[:, 0]:
+        axes.tick_params(axis="y", labelsize=min(style.TICK, 60 * row_height))
+    states = [wrapped(env.state_label(s), 0.6, 1, style.TICK) for s in range(n_env)] if n_env <= LABELLED else []
+    for j in range(n_mon if n_mon > 1 else 0):
+        grid[0, j].set_title(wrapped(f"monitor {problem.monitor.states[j]}", wide, 1, bold=True))
+    for axes in grid[-1]:
+        state_size = fitting_size(max(map(len, states), default=1), 0.9 * wide / n_env)
+        axes.set_xticks(np.arange(len(states)) + 0.5, states, size=state_size)
+        axes.set_xlabel("environment state" + ("" if states else f" (0 to {n_env - 1})"), size=style.TICK)
+    colours = ScalarMappable(norm, _colour_map("viridis"))
+    scale = figure.colorbar(
+        colours, ax=grid, location="bottom", extend=beyond, aspect=60, pad=0.02, label=title,
+        format=lambda value, _: number(round(value, 9)),
+    )  # fmt: skip
+    scale.ax.minorticks_off()
+    return figure
 
 
-def _maps(data: FigureData, problem: MonMDP, tables: dict[str, Floats], notes: dict[str, str], look: Look) -> Figure:
-    """One row of maps an agent, one map a state of the monitor; a map has environment states across, actions down."""
-    env, monitor = problem.environment, problem.monitor
-    n_env, n_mon = len(env.states), len(monitor.states)
-    actions = [
-        fitted(problem.action_label(action), ACTIONS, 1, TICK if problem.n_actions < 8 else TICK - 1)
-        for action in range(problem.n_actions)
-    ]
-    names = {agent: fitted(agent, NAMES, 2, bold=True) for agent in tables}
-    beside = max(text_width(line, fit.size, True) for fit in names.values() for line in fit.text.splitlines())
-    left = 0.04 + beside + 0.12 + max(text_width(fit.text, fit.size) for fit in actions) + 0.04
-    wide = max((WIDTH - left - RIGHT - BETWEEN * (n_mon - 1)) / n_mon, 0.9)
-    room = (HEIGHT - ABOVE - BELOW) / len(tables) - BETWEEN
-    high = problem.n_actions * min(max(room / problem.n_actions, LEAST_CELL), CELL)
-    labelled = n_env <= LABELLED
-    width = left + RIGHT + n_mon * wide + BETWEEN * (n_mon - 1)
-    height = ABOVE + BELOW + len(tables) * (high + BETWEEN)
-    page = new_figure(width, height)
-    styles, colours = agent_styles(data.results.agents), colour_map(COLOURS)
-    texts = {agent: [[look.text(value) for value in line] for line in table.T] for agent, table in tables.items()}
-    size = fitting_size(texts.values(), TICK - 0.5, wide / n_env)
-    for i, (agent, table) in enumerate(tables.items()):
-        bottom = height - ABOVE - (i + 1) * (high + BETWEEN) + BETWEEN
-        middle = (bottom + high / 2) / height
-        ink = styles[agent].colour if agent in styles else INK
-        page.text(0.04 / width, middle, names[agent].text, size=names[agent].size, weight="bold", color=ink,
-                  va="center")  # fmt: skip
-        page.text((width - RIGHT + 0.05) / width, middle, notes[agent], size=TICK - 1, color=FADED, va="center",
-                  linespacing=1.1)  # fmt: skip
-        for j in range(n_mon):
-            axes = page.add_axes((
-                (left + j * (wide + BETWEEN)) / width, bottom / height, wide / width, high / height
-            ))  # fmt: skip
-            values = _coloured(table, look)[j::n_mon].T
-            draw_cells(axes, values, [line[j::n_mon] for line in texts[agent]], look.norm, colours, size)
-            if look.framed:
-                _frame_best(axes, values)
-            last = i == len(tables) - 1
-            across = [one_line(env.state_label(s)) for s in range(n_env)] if last and labelled else [""] * n_env
-            label_cells(axes, [fit.text for fit in actions] if j == 0 else [""] * len(actions), across)
-            _shrink(axes, actions, wide / n_env, across)
-            if i == 0 and n_mon > 1:
-                title = fitted(f"monitor {monitor.states[j]}", wide, 1, bold=True)
-                axes.set_title(title.text, size=title.size, weight="bold", pad=3)
-            if last:
-                label = "environment state" + ("" if labelled else f" (0 to {n_env - 1})")
-                axes.set_xlabel(label, size=TICK, labelpad=1.5)
-    _scale(page, look, left)
-    return page
+def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colour_map: str, size: float) -> np.ndarray:
+    """Blocks below each other as coloured cells, with texts if their size can be read; the axes [block, map]."""
+    heights = [max(len(block.rows), 2 if block.name else 1) for block in blocks]
+    grid = figure.subplots(len(blocks), len(blocks[0].maps), squeeze=False, height_ratios=heights)
+    colours = _colour_map(colour_map)
+    for line, block in zip(grid, blocks, strict=True):
+        for axes, values in zip(line, block.maps, strict=True):
+            shown = np.ma.masked_where(np.isnan(values) | np.isnan(norm(values).filled(np.nan)), values)
+            edge = 0.6 if size >= LEAST_TEXT else 0.0
+            axes.pcolormesh(shown, norm=norm, cmap=colours, edgecolors="white" if edge else "none", linewidth=edge)
+            axes.set(xlim=(0, values.shape[1]), ylim=(values.shape[0], 0), xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+            axes.tick_params(length=0)
+            for (i, j), value in np.ndenumerate(values) if edge else ():
+                dark = shown[i, j] is not np.ma.masked and _luminance(colours(norm(value))) < 0.2
+                ink = "white" if dark else style.INK
+                axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
+        line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
+        line[0].set_ylabel(
+            block.name, rotation=0, ha="right", va="center", weight="bold", color=block.colour, labelpad=5
+        )
+    figure.align_ylabels(grid[:, 0])
+    return np.asarray(grid)
 
 
-def _coloured(table: Floats, look: Look) -> Floats:
-    """Values as they are coloured: what a logarithm cannot show is left grey."""
-    from matplotlib.colors import LogNorm
-
-    return np.where(table > 0, table, np.nan) if isinstance(look.norm, LogNorm) else table
+def _colour_map(name: str) -> Any:
+    """A colour map in which unknown values are pale grey."""
+    return matplotlib.colormaps[name].with_extremes(bad=style.PALE)
 
 
-def _shrink(axes: Any, fits: list[Fitted], cell: float, across: list[str]) -> None:
-    """Names of actions and states in sizes that fit."""
-    for label, fit in zip(axes.get_yticklabels(), fits, strict=True):
-        label.set_fontsize(fit.size)
-    for label in axes.get_xticklabels():
-        label.set_fontsize(min(fitted(name, cell, lines=1, size=TICK).size for name in across))
-
-
-def _frame_best(axes: Any, values: Floats) -> None:
-    """A frame around the best actions [action, state] of every state."""
-    from matplotlib.patches import Rectangle
-
-    for state in range(values.shape[1]):
-        column = values[:, state]
-        if not np.isnan(column).any():
-            for action in np.flatnonzero(column >= column.max() - 1e-9):
-                axes.add_patch(
-                    Rectangle((state + 0.04, action + 0.06), 0.92, 0.88, fill=False, edgecolor="#D55E00", linewidth=0.9)
-                )
-
-
-def _scale(page: Figure, look: Look, left: float) -> None:
-    """The bar that says which colour is which number."""
-    from matplotlib.cm import ScalarMappable
-
-    width, height = page.get_size_inches()
-    axes = page.add_axes((left / width, 0.3 / height, (width - left - RIGHT) / width, 0.07 / height))
-    page.colorbar(
-        ScalarMappable(look.norm, colour_map(COLOURS)), cax=axes, orientation="horizontal", extend=look.beyond
-    )
-    axes.minorticks_off()
-    set_ticks(axes.xaxis, look.ticks)
-    axes.tick_params(length=1.5, labelsize=TICK)
-    fit = fitted(look.title, width - left, 1)
-    axes.set_xlabel(fit.text, size=fit.size, labelpad=1)
+def _luminance(colour: tuple[float, float, float, float]) -> float:
+    """Relative luminance of a colour (WCAG 2)."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
 
 def _short(value: float) -> str:
-    """Three digits that matter."""
+    """A number with three significant digits."""
     if np.isnan(value):
         return ""
     text = f"{value:#.3g}" if 0.01 <= abs(value) < 1000 else f"{value:.2g}"
@@ -209,21 +225,16 @@ def _short(value: float) -> str:
 
 
 def _rows(
-    problem: MonMDP,
-    tables: dict[str, Floats],
-    seed: int,
-    kind: Callable[[float], Any],
-    exact: Floats | None = None,
+    problem: MonMDP, tables: dict[str, Floats], seed: int, convert: type, exact: Floats | None = None
 ) -> list[tuple[Any, ...]]:
-    """One row an agent and pair that can be visited, with the exact value beside it if there is one."""
+    """One row per agent and reachable pair, with the exact value if given."""
     rows: list[tuple[Any, ...]] = []
+    names = (problem.environment.name, problem.monitor.name)
     for agent, table in tables.items():
-        for state in np.flatnonzero(problem.reachable):
-            env_state, monitor_state = problem.split_state(int(state))
-            where = (problem.environment.name, problem.monitor.name, agent)
+        for state in map(int, np.flatnonzero(problem.reachable)):
+            env_state, monitor_state = problem.split_state(state)
             labels = problem.environment.state_label(env_state), str(problem.monitor.states[monitor_state])
-            for action in range(problem.n_actions):
-                beside = () if exact is None else (exact[state, action].item(),)
-                value = kind(table[state, action].item())
-                rows.append((*where, *labels, problem.action_label(action), seed, value, *beside))
+            for action, value in enumerate(table[state].tolist()):
+                optimal = () if exact is None else (exact[state, action].item(),)
+                rows.append((*names, agent, *labels, problem.action_label(action), seed, convert(value), *optimal))
     return rows

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monmdp.figures.curves import OPTIMUM, STEPS, draw_band
-from monmdp.figures.data import Band
-from monmdp.figures.limits import return_limits
-from monmdp.figures.panels import line_of, panel_grid, show_steps
-from monmdp.figures.saving import DPI
-from monmdp.figures.style import WIDTH, agent_styles, styled
-from monmdp.figures.text import even_ticks, set_ticks
+from monmdp.figures.curves import GREEDY_RETURN, OPTIMUM, return_limits
+from monmdp.figures.panels import STEPS, Band, draw_curves, panel_grid, show_steps
+from monmdp.figures.style import DPI, agent_styles, few_ticks, styled
 from monmdp.statistics import mean_interval
 from monmdp.training.curves import Curves
 
 
 def plot_curves(curves: Curves, path: Path) -> None:
-    """Mean over seeds with its 95% confidence interval, drawn into a file."""
-    band = Band(curves.steps, *mean_interval(curves.returns), len(curves.seeds))
-    style = agent_styles([curves.agent])[curves.agent]
-    seeds = "1 seed" if band.runs == 1 else f"{band.runs} seeds"
+    """Draw the mean over seeds with its 95% confidence interval into a file."""
+    agent, runs = curves.agent, len(curves.seeds)
+    band = Band(curves.steps, *mean_interval(curves.returns), (runs,))
+    name = f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"
+    legend = [(name, agent_styles([agent])[agent].line), ("optimum", OPTIMUM)]
     with styled():
-        grid = panel_grid(
-            [""],
-            [curves.problem.name],
-            STEPS,
-            "discounted return of the greedy policy",
-            [(f"{curves.agent}, {seeds}", line_of(style)), ("optimum", OPTIMUM)],
-            panel=(WIDTH - 0.72, 2.2),
-        )
-        axes = grid.axes[0][0]
-        low, high = return_limits([curves.target_return], [band.mean])
-        axes.set_ylim(low, high)
-        set_ticks(axes.yaxis, even_ticks(low, high, 5))
+        figure, [[axes]] = panel_grid([""], [curves.problem.name], STEPS, GREEDY_RETURN, legend, panel_height=2.2)
+        axes.set_ylim(return_limits([curves.target_return], [band.mean]))
+        few_ticks(axes.yaxis, 5)
         axes.axhline(curves.target_return, zorder=1, **OPTIMUM)
-        draw_band(axes, band, style)
+        draw_curves(axes, {agent: band}, [agent], [agent])
         show_steps(axes, float(curves.steps[-1]), 4)
-        grid.figure.savefig(path, dpi=DPI)
+        figure.savefig(path, dpi=DPI)

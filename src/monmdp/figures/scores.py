@@ -1,4 +1,4 @@
-"""Scores over many problems: performance profiles, aggregates, and who is better than whom.
+"""Scores over many problems: performance profiles, aggregates, and comparisons of agents.
 
 A score is the final return on a scale on which 0 is acting uniformly at random and 1 is optimal, both exact.
 """
@@ -6,197 +6,146 @@ A score is the final return on a scale on which 0 is acting uniformly at random 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from monmdp import statistics
 from monmdp.errors import MonMDPError
-from monmdp.figures.curves import draw_band
-from monmdp.figures.data import Band, FigureData
-from monmdp.figures.panels import PanelGrid, hide_numbers, line_of, panel_grid, show_missing, tuck_ends
-from monmdp.figures.saving import Drawing
-from monmdp.figures.style import FADED, PALE, TICK, WIDTH, agent_styles, new_figure
-from monmdp.figures.text import even_ticks, fitted, set_ticks, text_width
+from monmdp.figures import style
+from monmdp.figures.data import Drawing, FigureData, solving_steps
+from monmdp.figures.panels import Band, draw_curves, panel_grid
+from monmdp.figures.style import agent_styles, few_ticks, wrapped
 from monmdp.problem import Floats
-from monmdp.statistics import (
-    Interval,
-    bootstrap,
-    improvement_interval,
-    interquartile_mean,
-    optimality_gap,
-    performance_profile,
-    probability_of_improvement,
-    profile_interval,
-)  # fmt: skip
-from monmdp.training.curves import SOLVED_WITHIN
+from monmdp.statistics import SOLVED_WITHIN, Interval, performance_profile
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-#: Resamples of an interval: enough for what a line can show.
+#: Resamples of an interval: enough for the resolution of a line.
 REPEATS = 500
-#: Scores at which profiles may be drawn; worse than random is below 0. The last one asks for an optimal run.
+#: Scores at which profiles may be drawn; worse than random is below 0. The last one is an optimal run.
 THRESHOLDS: Floats = np.linspace(-1.0, 1.0, 201)
-#: Profiles begin where the weakest agent still has this share of its runs, rounded down to a tenth.
+#: Profiles begin where the weakest agent still has this fraction of its runs, rounded down to a tenth.
 BEGIN = 0.9
-#: Parts of the training budget at which the share of solved runs is drawn.
+#: Fractions of the training budget at which the fraction of solved runs is drawn.
 PARTS: Floats = np.linspace(0.0, 1.0, 101)
-SCORE = "normalised score τ (0: random policy, 1: optimal)"
-COLUMNS = ("problems", "agent", "runs", "number_of_problems")
+SCALE = "(0: random policy, 1: optimal)"
+
+Estimates = dict[tuple[str, str], Interval]
 
 
 def profiles(data: FigureData) -> Drawing:
     """Performance profiles over all problems."""
-    return _profiles(data, {"all problems": data.results.problems}, (WIDTH - 0.72, 1.9))
+    return _profiles(data, {"all problems": data.results.problems}, 1.9, 5)
 
 
 def profiles_monitors(data: FigureData) -> Drawing:
-    """Performance profiles, one panel a monitor."""
+    """Performance profiles, one panel per monitor."""
     problems = data.results.problems
     groups = {name: [problem for problem in problems if problem[1] == name] for name in data.results.monitors}
-    wide = min(max((WIDTH - 0.66 - 0.1 * (len(groups) - 1)) / len(groups), 0.62), 2.4)
-    return _profiles(data, groups, (wide, 1.2))
+    return _profiles(data, groups, 1.2, 2)
 
 
 def solving(data: FigureData) -> Drawing:
-    """All runs solved for good by each part of the training budget."""
-    found = {}
+    """Fraction of all runs solved permanently by each fraction of the training budget."""
+    bands = {}
     for agent in data.results.agents:
         cells = data.results.of_agent(agent)
         runs = min(len(cell.seeds) for cell in cells)
-        parts = np.stack([data.solving_steps(cell)[:runs] / cell.steps[-1] for cell in cells], axis=1)
+        parts = np.stack([solving_steps(cell)[:runs] / cell.steps[-1] for cell in cells], axis=1)
         # Solved within a part of the budget: a profile of the part that is left, and -1 for never.
-        found["all problems", agent] = profile(np.where(np.isinf(parts), -1.0, 1.0 - parts), 1.0 - PARTS), parts.shape
-    grid = _single_grid(data, ["all problems"], "part of the training budget (%)", "runs solved for good (%)",
-                        (WIDTH - 0.72, 1.9))  # fmt: skip
-    rows = _curves(data, grid, ["all problems"], found, PARTS)
-    axes = grid.axes[0][0]
-    set_ticks(axes.xaxis, [0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
-    tuck_ends(axes)
-    return Drawing(grid.figure, (*COLUMNS, "part", "fraction", "low", "high"), rows)
+        left = _profile(np.where(np.isinf(parts), -1.0, 1.0 - parts), 1.0 - PARTS)
+        bands[agent] = left._replace(x=PARTS)
+    labels = ("part of the training budget (%)", "runs solved permanently (%)")
+    drawing, [axes] = _fractions(data, {"all problems": bands}, labels, "part", 1.9)
+    axes.set_xlim(0.0, 1.0)
+    few_ticks(axes.xaxis, 4, scale=0.01)
+    return drawing
 
 
-def _profiles(data: FigureData, groups: dict[str, list[tuple[str, str]]], panel: tuple[float, float]) -> Drawing:
+def _profiles(data: FigureData, groups: dict[str, list[tuple[str, str]]], height: float, ticks: int) -> Drawing:
     _check_scored(data)
     scores = {
-        (name, agent): data.scores(agent, group) for name, group in groups.items() for agent in data.results.agents
+        name: {agent: values for agent in data.results.agents if (values := data.scores(agent, group)).size}
+        for name, group in groups.items()
     }
-    scores = {key: values for key, values in scores.items() if values.size}
-    kept = np.min([performance_profile(values, THRESHOLDS) for values in scores.values()], axis=0) >= BEGIN
-    first = np.floor(10 * min(max(float(THRESHOLDS[kept].max(initial=-1.0)), -1.0), 0.8)) / 10
+    each = [performance_profile(values, THRESHOLDS) for group in scores.values() for values in group.values()]
+    kept = THRESHOLDS[np.min(each, axis=0) >= BEGIN]
+    first = np.floor(10 * min(max(float(kept.max(initial=-1.0)), -1.0), 0.8)) / 10
     thresholds = THRESHOLDS[first - 1e-9 <= THRESHOLDS]
-    grid = _single_grid(data, list(groups), SCORE, "runs with score ≥ τ (%)", panel)
-    found = {key: (profile(values, thresholds), values.shape) for key, values in scores.items()}
-    rows = _curves(data, grid, list(groups), found, thresholds)
-    for axes in grid.axes[0]:
-        ticks = even_ticks(float(thresholds[0]), 1.0, 5 if panel[0] > 2 else 2)
-        set_ticks(axes.xaxis, sorted({*ticks, 1.0}))
-        if ticks[0] == thresholds[0]:
-            tuck_ends(axes)
-    return Drawing(grid.figure, (*COLUMNS, "score", "fraction", "low", "high"), rows)
+    panels = {name: {agent: _profile(s, thresholds) for agent, s in group.items()} for name, group in scores.items()}
+    labels = (f"normalised score τ {SCALE}", "runs with score ≥ τ (%)")
+    drawing, grid = _fractions(data, panels, labels, "score", height)
+    for axes in grid:
+        axes.set_xlim(thresholds[0], 1.0)
+        few_ticks(axes.xaxis, ticks)
+    return drawing
 
 
-def profile(scores: Floats, thresholds: Floats) -> Interval:
-    """Fraction of runs with at least each threshold; no interval for a single run."""
-    slightly_below = thresholds - SOLVED_WITHIN
-    if len(scores) == 1:
-        unknown = np.full(len(thresholds), np.nan)
-        return Interval(performance_profile(scores, slightly_below), unknown, unknown)
-    return profile_interval(scores, slightly_below, repeats=REPEATS)
+def _profile(scores: Floats, thresholds: Floats) -> Band:
+    """Fraction of runs with at least each threshold."""
+    interval = statistics.profile_interval(scores, thresholds - SOLVED_WITHIN, repeats=REPEATS)
+    return Band(thresholds, *interval, scores.shape)
 
 
-def _single_grid(data: FigureData, names: list[str], x: str, y: str, panel: tuple[float, float]) -> PanelGrid:
-    """A row of panels with all agents in the legend."""
-    legend = [(agent, line_of(style)) for agent, style in agent_styles(data.results.agents).items()]
-    return panel_grid([""], names, x, y, legend, panel=panel)
-
-
-def _curves(
-    data: FigureData,
-    grid: PanelGrid,
-    names: list[str],
-    found: dict[tuple[str, str], tuple[Interval, tuple[int, ...]]],
-    places: Floats,
-) -> list[tuple[Any, ...]]:
-    """Shares from 0 to 1 over places, one panel a group of problems; returns what is drawn as rows."""
-    rows: list[tuple[Any, ...]] = []
-    styles = agent_styles(data.results.agents)
-    for axes in grid.axes[0]:
-        axes.set_xlim(float(places[0]), float(places[-1]))
+def _fractions(
+    data: FigureData, panels: dict[str, dict[str, Band]], labels: tuple[str, str], column: str, height: float
+) -> tuple[Drawing, list[Axes]]:
+    """Fractions from 0 to 1 over a column, one panel per group of problems."""
+    agents, styles = data.results.agents, agent_styles(data.results.agents)
+    legend = [(agent, styles[agent].line) for agent in agents]
+    figure, [grid] = panel_grid([""], [*panels], *labels, legend, height)
+    for axes, bands in zip(grid, panels.values(), strict=True):
         axes.set_ylim(0, 1.03)
-        set_ticks(axes.yaxis, [0, 0.25, 0.5, 0.75, 1], ["0", "", "50", "", "100"])
-        if axes is not grid.axes[0][0]:
-            hide_numbers(axes)
-    for axes, name in zip(grid.axes[0], names, strict=True):
-        if not any(other == name for other, _ in found):
-            show_missing(axes, numbers=axes is grid.axes[0][0])
-    for (name, agent), (interval, shape) in found.items():
-        axes = grid.axes[0][names.index(name)]
-        order = 2 + len(data.results.agents) - data.results.agents.index(agent)
-        draw_band(axes, Band(places, *interval, shape[0]), styles[agent], order)
-        parts = (np.asarray(part).tolist() for part in (places, *interval))
-        rows += [(name, agent, *shape, *values) for values in zip(*parts, strict=True)]
-    return rows
-
-
-def _mean(scores: Floats) -> float:
-    return float(scores.mean())
-
-
-def _share_optimal(scores: Floats) -> float:
-    return float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0])
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "50", "", "100"])
+        draw_curves(axes, bands, agents, agents)
+    rows = [row for name, bands in panels.items() for agent, band in bands.items() for row in band.rows(name, agent)]
+    names = ("problems", "agent", "runs", "number_of_problems", column, "fraction", "low", "high")
+    return Drawing(figure, names, rows), grid
 
 
 #: Panel → what is computed from scores [runs, problems].
 AGGREGATES: dict[str, Callable[[Floats], float]] = {
-    "interquartile mean": interquartile_mean,
-    "mean": _mean,
-    "optimality gap": optimality_gap,
-    "optimal runs (share)": _share_optimal,
+    "interquartile mean": statistics.interquartile_mean,
+    "mean": lambda scores: float(scores.mean()),
+    "optimality gap": statistics.optimality_gap,
+    "optimal runs (share)": lambda scores: float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0]),
 }
 
 
 def aggregates(data: FigureData) -> Drawing:
-    """Interquartile mean, mean, optimality gap and optimal runs."""
+    """Interquartile mean, mean, optimality gap and fraction of optimal runs."""
     _check_scored(data)
-    agents = data.results.agents
-    scores = {agent: values for agent in agents if (values := data.scores(agent)).size}
-    found = {
-        (name, agent): _interval(values, statistic)
+    scores = {agent: values for agent in data.results.agents if (values := data.scores(agent)).size}
+    estimates = {
+        (name, agent): statistics.bootstrap(values, statistic, repeats=REPEATS)
         for name, statistic in AGGREGATES.items()
         for agent, values in scores.items()
     }
-    page, panels = _rows_of_dots(data, list(AGGREGATES), agents, "normalised score (0: random policy, 1: optimal)")
-    return Drawing(page, ("aggregate", "agent", "estimate", "low", "high"), _dots(data, panels, agents, found))
+    figure, _ = _dots(data, [*AGGREGATES], data.results.agents, estimates, f"normalised score {SCALE}")
+    return Drawing(figure, ("aggregate", "agent", "estimate", "low", "high"), _rows(estimates))
 
 
 def improvement(data: FigureData) -> Drawing:
     """Probability that the first agent beats each other one."""
     _check_scored(data)
-    first, *others = data.results.agents
+    results, (first, *others) = data.results, data.results.agents
     if not others:
-        raise MonMDPError(f"{data.results.folder} has runs of {first} only, and a comparison needs another agent.")
-    found = {}
+        raise MonMDPError(f"{results.folder} has runs of {first} only, and a comparison needs another agent.")
+    estimates: Estimates = {}
     for other in others:
-        shared = [
-            problem for problem in data.results.problems
-            if all((cell := data.results.cell(*problem, agent)) and data.is_scored(cell) for agent in (first, other))
-        ]  # fmt: skip
+        pairs = {problem: [results.cell(*problem, agent) for agent in (first, other)] for problem in results.problems}
+        shared = [problem for problem, cells in pairs.items() if all(cell and data.is_scored(cell) for cell in cells)]
         if shared:
             one, two = data.scores(first, shared), data.scores(other, shared)
-            found["", other] = (
-                improvement_interval(one, two, repeats=REPEATS)
-                if min(len(one), len(two)) > 1
-                else Interval(probability_of_improvement(one, two), np.nan, np.nan)
-            )
-    if not found:
+            estimates[first, other] = statistics.improvement_interval(one, two, repeats=REPEATS)
+    if not estimates:
         raise MonMDPError(f"{first} shares no problem with any other agent.")
-    label = fitted(f"probability that {first} ends with a higher return (ties count half)", WIDTH - 1, 1).text
-    page, panels = _rows_of_dots(data, [""], others, label)
-    panels[""].axvline(0.5, color=FADED, linewidth=0.6, linestyle=(0, (3, 2)))
-    rows = [(first, *row[1:]) for row in _dots(data, panels, others, found, limits=(0.0, 1.0))]
-    return Drawing(page, ("first", "other", "estimate", "low", "high"), rows)
+    label = wrapped(f"probability that {first} ends with a higher return (ties count half)", style.WIDTH - 0.5)
+    figure, [axes] = _dots(data, [first], others, estimates, label, limits=(0.0, 1.0))
+    axes.set_title("")
+    axes.axvline(0.5, color=style.FADED, linewidth=0.6, linestyle=(0, (3, 2)))
+    return Drawing(figure, ("first", "other", "estimate", "low", "high"), _rows(estimates))
 
 
 def _check_scored(data: FigureData) -> None:
@@ -206,66 +155,48 @@ def _check_scored(data: FigureData) -> None:
         )
 
 
-def _interval(scores: Floats, statistic: Callable[[Floats], float]) -> Interval:
-    if len(scores) == 1:
-        return Interval(statistic(scores), np.nan, np.nan)
-    return bootstrap(scores, statistic, repeats=REPEATS)
-
-
-def _rows_of_dots(
-    data: FigureData, panels: list[str], agents: list[str], x_label: str
-) -> tuple[Figure, dict[str, Axes]]:
-    """Panels side by side with one row an agent."""
-    styles = agent_styles(data.results.agents)
-    fits = [fitted(agent, 1.2, 2, bold=True) for agent in agents]
-    left = 0.1 + max(text_width(line, fit.size, True) for fit in fits for line in fit.text.splitlines()) + 0.06
-    gap = 0.14
-    wide = (WIDTH - left - 0.12 - gap * (len(panels) - 1)) / len(panels)
-    pitch = 0.19 if all("\n" not in fit.text for fit in fits) else 0.28
-    high, above, below = pitch * len(agents) + 0.06, 0.24 if any(panels) else 0.06, 0.36
-    height = above + high + below
-    size = min(fitted(name, wide, 1, bold=True).size for name in panels)
-    page = new_figure(WIDTH, height)
-    made = {}
-    for j, name in enumerate(panels):
-        axes = page.add_axes((
-            (left + j * (wide + gap)) / WIDTH, below / height, wide / WIDTH, high / height
-        ))  # fmt: skip
-        axes.set_ylim(len(agents) - 0.35, -0.65)
-        axes.spines["left"].set_visible(False)
-        axes.set_yticks(range(len(agents)), labels=[fit.text for fit in fits] if j == 0 else [""] * len(agents))
-        axes.tick_params(axis="y", length=0)
-        for row, (label, fit, agent) in enumerate(zip(axes.get_yticklabels(), fits, agents, strict=True)):
-            label.set(size=fit.size, weight="bold", color=styles[agent].colour)
-            axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
-        axes.set_title(name, size=size, weight="bold", pad=3)
-        made[name] = axes
-    page.text((left + (WIDTH - left) / 2) / WIDTH, 0.03 / height, x_label, ha="center", va="bottom")
-    return page, made
+def _rows(estimates: Estimates) -> list[tuple[Any, ...]]:
+    return [(*key, *(float(value) for value in interval)) for key, interval in estimates.items()]
 
 
 def _dots(
-    data: FigureData, panels: dict[str, Axes], agents: list[str], found: dict[tuple[str, str], Interval],
+    data: FigureData,
+    names: list[str],
+    agents: list[str],
+    estimates: Estimates,
+    x_label: str,
     limits: tuple[float, float] | None = None,
-) -> list[tuple[Any, ...]]:  # fmt: skip
-    """Estimates as dots, intervals as bars; without limits, an axis shows the range of what is on it."""
+) -> tuple[Figure, list[Axes]]:
+    """Estimates as dots and intervals as bars: panels side by side, one row per agent.
+
+    Without limits, an axis shows the range of its intervals.
+    """
     styles = agent_styles(data.results.agents)
-    rows = []
-    for name, axes in panels.items():
-        ends = []
-        for place, agent in enumerate(agents):
-            if (name, agent) not in found:
-                axes.text(0.5, place, "no runs", transform=axes.get_yaxis_transform(), ha="center", va="center",
-                          size=TICK, color=FADED, backgroundcolor="white")  # fmt: skip
-                continue
-            estimate, low, high = (float(value) for value in found[name, agent])
-            if not np.isnan(low):
-                axes.plot([low, high], [place, place], color=styles[agent].colour, alpha=0.45, linewidth=5)
-            axes.plot([estimate], [place], "o", color=styles[agent].colour, markersize=2.6)
-            ends += [value for value in (estimate, low, high) if not np.isnan(value)]
-            rows.append((name, agent, estimate, low, high))
-        low, high = limits or (min(ends), max(ends))
-        room = max(0.06 * (high - low), 0.05 * (high == low))
-        axes.set_xlim(low - room, high + room)
-        set_ticks(axes.xaxis, even_ticks(low - room * 0.4, high + room * 0.4, 4))
-    return rows
+    labels = [wrapped(agent, 1.2, bold=True) for agent in agents]
+    lines = 1 + max(label.count("\n") for label in labels)
+    figure = style.new_figure(style.WIDTH, 0.6 + (0.09 + 0.1 * lines) * len(agents))
+    panels: list[Axes] = figure.subplots(1, len(names), squeeze=False, sharey=True)[0].tolist()
+    for name, axes in zip(names, panels, strict=True):
+        for row, agent in enumerate(agents):
+            axes.axhline(row, color=style.PALE, linewidth=0.6, zorder=0)
+            if (name, agent) in estimates:
+                estimate, low, high = estimates[name, agent]
+                axes.plot([low, high], [row, row], color=styles[agent].colour, alpha=0.45, linewidth=5)
+                axes.plot([estimate], [row], "o", color=styles[agent].colour, markersize=2.6)
+            else:
+                axes.text(0.5, row, "no runs", transform=axes.get_yaxis_transform(), ha="center", va="center",
+                          size=style.TICK, color=style.FADED, backgroundcolor="white")  # fmt: skip
+        values = [value for key, interval in estimates.items() if key[0] == name for value in interval]
+        low, high = limits or (np.nanmin(values), np.nanmax(values))
+        margin = max(0.06 * (high - low), 0.05 * (high == low))
+        axes.set_xlim(low - margin, high + margin)
+        few_ticks(axes.xaxis, 4 if len(names) == 1 else 3)
+        axes.set_title(name)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    panels[0].set_ylim(len(agents) - 0.35, -0.65)
+    panels[0].set_yticks(range(len(agents)), labels)
+    for label, agent in zip(panels[0].get_yticklabels(), agents, strict=True):
+        label.set(size=style.LABEL, weight="bold", color=styles[agent].colour)
+    figure.supxlabel(x_label)
+    return figure, panels

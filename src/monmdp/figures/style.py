@@ -1,23 +1,32 @@
-"""How figures look: sizes in inches, fonts that stay readable in print, and a colour and line for every agent.
+"""How figures look: sizes in inches, fonts in points, numbers as text, and a colour and line per agent.
 
-Colours are those of Okabe and Ito, which people with any common colour vision can tell apart; every agent has
-its own line style too, for print without colours.
+Colours are those of Okabe and Ito, which are distinct for people with any common colour vision; every agent also has
+its own line style, for print without colours. Settings of matplotlib are in `monmdp.mplstyle`.
 """
 
 from __future__ import annotations
 
+import re
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-#: Width of a paper's text, and the most height that leaves room for a caption.
+#: Width of a paper's text, and the largest height that leaves space for a caption.
 WIDTH, HEIGHT = 5.5, 8.3
-#: Points: labels of rows, columns and axes; numbers at ticks and in cells; the smallest that is ever used.
-LABEL, TICK, SMALLEST = 7.0, 6.0, 4.5
+#: Font sizes: labels of rows, columns and axes; numbers at ticks and in cells; remarks.
+LABEL, TICK, SMALL = 7.0, 6.0, 5.0
+#: Average width of a character in inches per point of font size, normal and bold.
+CHARACTER, BOLD_CHARACTER = 0.0085, 0.0098
+
+#: Resolution of PNG files.
+DPI = 220
 
 INK, FADED, PALE = "#222222", "#6e6e6e", "#ededed"
 
@@ -31,6 +40,11 @@ class AgentStyle(NamedTuple):
     dashes: Dashes
     width: float = 1.0
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """Properties of a matplotlib line."""
+        return {"color": self.colour, "linestyle": self.dashes, "linewidth": self.width}
+
 
 KNOWN: dict[str, AgentStyle] = {
     "Directed": AgentStyle("#0072B2", "-", 1.3),
@@ -43,66 +57,71 @@ KNOWN: dict[str, AgentStyle] = {
 OTHER_COLOURS = ("#56B4E9", "#882255", "#999933", "#44AA99", "#332288", "#7F7F7F", "#AA4499", "#8B5A2B")
 OTHER_DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1)), (0, (1, 1)), (0, (4, 1, 1, 1)))
 
-RC: dict[str, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that figures are the same everywhere
-    "font.size": LABEL,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    "axes.edgecolor": FADED,
-    "axes.labelcolor": INK,
-    "axes.labelsize": LABEL,
-    "axes.linewidth": 0.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": TICK,
-    "ytick.labelsize": TICK,
-    "xtick.color": FADED,
-    "ytick.color": FADED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.size": 2.0,
-    "ytick.major.size": 2.0,
-    "xtick.major.width": 0.5,
-    "ytick.major.width": 0.5,
-    "xtick.major.pad": 1.5,
-    "ytick.major.pad": 1.5,
-    "lines.solid_capstyle": "butt",
-    "pdf.fonttype": 42,
-    "path.simplify": True,
-    "path.simplify_threshold": 0.2,
-}
+
+def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
+    """Agent → its style: fixed for the paper's agents, the next free one for each other agent."""
+    n = len(OTHER_COLOURS)
+    others = [agent for agent in agents if agent not in KNOWN]
+    free = {
+        agent: AgentStyle(OTHER_COLOURS[i % n], OTHER_DASHES[i // n % len(OTHER_DASHES)])
+        for i, agent in enumerate(others)
+    }
+    return {agent: KNOWN.get(agent) or free[agent] for agent in agents}
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Figures made and saved in here look alike, whatever the user's own settings of matplotlib are."""
-    import matplotlib
+    """A context in which figures look alike, independent of the user's own matplotlib settings."""
+    from matplotlib import style
 
-    with warnings.catch_warnings(), matplotlib.rc_context():
-        # A name may hold signs that the font lacks; they appear as boxes.
+    with warnings.catch_warnings(), style.context(Path(__file__).with_name("monmdp.mplstyle"), after_reset=True):
+        # Characters of a name that the font lacks appear as boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        matplotlib.rcdefaults()
-        settings: Any = matplotlib.rcParams
-        settings.update(RC)
         yield
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty page of so many inches."""
+    """An empty figure of this size in inches, with constrained layout."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), facecolor="white")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
-def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
-    """Agent → its style: the paper's agents always the same, all others the next free ones, in order."""
-    others = [agent for agent in agents if agent not in KNOWN]
-    n = len(OTHER_COLOURS)
-    given = {
-        agent: AgentStyle(OTHER_COLOURS[i % n], OTHER_DASHES[i // n % len(OTHER_DASHES)])
-        for i, agent in enumerate(others)
-    }
-    return {agent: KNOWN.get(agent) or given[agent] for agent in agents}
+def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
+    """A name broken into at most `lines` lines of about `width` inches; an ellipsis replaces what does not fit."""
+    characters = max(int(width / (size * (BOLD_CHARACTER if bold else CHARACTER))), 4)
+    parts = [part.rstrip() for part in _Wrapper(characters).wrap(_UNPRINTABLE.sub(" ", name))]
+    if len(parts) > lines:
+        parts[lines - 1 :] = [parts[lines - 1][: characters - 1] + "…"]
+    return "\n".join(parts)
+
+
+class _Wrapper(textwrap.TextWrapper):
+    """Breaks names such as `Empty(rows=3)` after these characters."""
+
+    wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")
+
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def fitting_size(longest: int, width: float, size: float = TICK) -> float:
+    """The largest font size up to `size` in which a text of `longest` characters takes at most `width` inches."""
+    return min(size, width / (max(longest, 1) * CHARACTER))
+
+
+def number(value: float) -> str:
+    """A number as plain text: −0.5, 0, 2.5, 1,200."""
+    text = f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+    return text.replace("-", "−")
+
+
+def few_ticks(axis: Axis, most: int, scale: float = 1.0) -> None:
+    """At most `most` intervals between round numbers on an axis, which are shown divided by `scale`."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2))
+    axis.set_major_formatter(lambda value, _: number(round(value / scale, 12)))

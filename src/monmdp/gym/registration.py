@@ -1,4 +1,4 @@
-"""Gymnasium ids `monmdp/Empty-v0`, …, and `monmdp/MonMDP-v0` for any problem."""
+"""Gymnasium ids: `monmdp/Empty-v0` and so on, and `monmdp/MonMDP-v0` for any problem."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gymnasium.envs.registration import register, registry
 
 from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
-from monmdp.join import as_environment, make
+from monmdp.join import make
 from monmdp.problem import MonMDP
 from monmdp.registry import construct
 
@@ -20,27 +20,24 @@ if TYPE_CHECKING:
 VERSIONS: dict[str, int] = {}
 
 
-def build(environment: Any, monitor: Any, discount: float | None, options: dict[str, Any]) -> MonMDP:
-    """A problem from the keyword arguments of gymnasium.make; further options go to the environment."""
+def build(environment: Any, monitor: Any = None, discount: float | None = None, **options: Any) -> MonMDP:
+    """A problem from the keyword arguments of gymnasium.make; additional options are those of the environment."""
     if isinstance(environment, MonMDP):
         if monitor is not None or discount is not None or options:
-            raise MonMDPError("A finished MonMDP takes no monitor, discount or options; make it with them instead.")
+            raise MonMDPError("A MonMDP object takes no monitor, discount or options; pass them to monmdp.make.")
         return environment
-    monitor, discount = "Full" if monitor is None else monitor, 0.99 if discount is None else discount
-    if options and isinstance(environment, str):
+    if options and not isinstance(environment, str):
+        raise MonMDPError(f"An environment object takes no additional options, such as {sorted(options)[0]!r}.")
+    if options:
         environment = construct(ENVIRONMENTS.find(environment), options)
-    elif options:
-        raise MonMDPError(f"An environment object takes no further options, such as {sorted(options)[0]!r}.")
-    return make(as_environment(environment), monitor, discount=discount)
+    return make(environment, "Full" if monitor is None else monitor, discount=0.99 if discount is None else discount)
 
 
-def make_single(
-    environment: Any, monitor: Any = None, discount: float | None = None, render_mode: str | None = None, **options: Any
-) -> MonitoredEnv:
-    """Entry point of gymnasium.make."""
+def make_single(environment: Any, render_mode: str | None = None, **options: Any) -> MonitoredEnv:
+    """Entry point of gymnasium.make; see `build` for the options."""
     from monmdp.gym.single import MonitoredEnv
 
-    return MonitoredEnv(build(environment, monitor, discount, options), render_mode=render_mode)
+    return MonitoredEnv(build(environment, **options), render_mode=render_mode)
 
 
 make_single.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # type: ignore[attr-defined]
@@ -49,18 +46,16 @@ make_single.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4} 
 def make_vector(
     environment: Any,
     num_envs: int = 1,
-    monitor: Any = None,
-    discount: float | None = None,
     autoreset_mode: Any = "NEXT_STEP",
     max_episode_steps: int | None = None,
     **options: Any,
 ) -> MonitoredVectorEnv:
-    """Entry point of gymnasium.make_vec; max_episode_steps is Gymnasium's word for the step limit."""
+    """Entry point of gymnasium.make_vec; max_episode_steps is Gymnasium's name for the step limit."""
     from monmdp.gym.vector import MonitoredVectorEnv
 
     if max_episode_steps is not None:
         options["step_limit"] = max_episode_steps
-    return MonitoredVectorEnv(build(environment, monitor, discount, options), num_envs, autoreset_mode)
+    return MonitoredVectorEnv(build(environment, **options), num_envs, autoreset_mode)
 
 
 def environment_id(name: str) -> str:
@@ -69,13 +64,12 @@ def environment_id(name: str) -> str:
 
 
 def register_all() -> None:
-    """Register every environment, those of plug-ins by name only; harmless to call again."""
-    here = __name__
+    """Register every environment, without importing plug-ins; repeated calls have no effect."""
     for name in ("MonMDP", *ENVIRONMENTS.names()):
         if environment_id(name) not in registry:
             register(
                 environment_id(name),
-                entry_point=f"{here}:make_single",
-                vector_entry_point=f"{here}:make_vector",
+                entry_point=f"{__name__}:make_single",
+                vector_entry_point=f"{__name__}:make_vector",
                 kwargs={} if name == "MonMDP" else {"environment": name},
             )

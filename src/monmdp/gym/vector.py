@@ -12,15 +12,17 @@ from gymnasium.vector.utils import batch_space
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.gym.single import STREAMS, spaces
-from monmdp.problem import Booleans, MonMDP
+from monmdp.factors import Booleans
+from monmdp.gym.single import observation_of, spaces
+from monmdp.problem import MonMDP
 from monmdp.rng import stream
+from monmdp.simulation import STREAMS
 
 Arrays = dict[str, np.ndarray]
 
 
 class MonitoredVectorEnv(VectorEnv):
-    """Copy i, seeded with seed + i, plays exactly the game of a MonitoredEnv seeded with seed + i."""
+    """Copy i, seeded with seed + i, produces the same episodes as a MonitoredEnv seeded with seed + i."""
 
     def __init__(
         self, problem: MonMDP, num_envs: int = 1, autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP
@@ -32,10 +34,6 @@ class MonitoredVectorEnv(VectorEnv):
         self.single_observation_space, self.single_action_space = spaces(problem)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._starts = np.flatnonzero(problem.start)
-        self._start_cumulative = np.cumsum(problem.start[self._starts])
-        self._start_cumulative[-1] = np.inf
-        self._start_keys = np.zeros(num_envs, np.uint64)
         self._keys = np.zeros((num_envs, len(STREAMS)), np.uint64)
         self._seeded = np.zeros(num_envs, np.bool_)
         self._state, self._elapsed, self._clock, self._episode = np.zeros((4, num_envs), np.int64)
@@ -51,86 +49,79 @@ class MonitoredVectorEnv(VectorEnv):
         else:
             seeds = list(seed)
         if len(seeds) != self.num_envs:
-            raise MonMDPError(f"{len(seeds)} seeds do not fit {self.num_envs} environments.")
-        mask = np.ones(self.num_envs, np.bool_) if options is None else options.get("reset_mask")
+            raise MonMDPError(f"{len(seeds)} seeds do not match {self.num_envs} environments; give one for each.")
+        mask = (options or {}).get("reset_mask")
         if mask is None:
             mask = np.ones(self.num_envs, np.bool_)
         if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
             raise MonMDPError(f"The reset mask must be a boolean array of {self.num_envs} entries.")
         if not mask.any():
-            raise MonMDPError("The reset mask selects no environment.")
+            raise MonMDPError("The reset mask selects no environment; set at least one entry to True.")
         for i in np.flatnonzero(mask):
-            if seeds[i] is not None or not self._seeded[i]:
-                self._seed(int(i), seeds[i])
+            chosen = seeds[i]
+            if chosen is not None or not self._seeded[i]:
+                chosen = int(self.np_random.integers(2**63)) if chosen is None else int(chosen)
+                self._keys[i] = [stream(chosen, role) for role in STREAMS]
+                self._clock[i] = self._episode[i] = 0
+                self._seeded[i] = True
         self._restart(mask)
         return self._observations(), {}
 
     def step(self, actions: Any) -> tuple[Arrays, np.ndarray, Booleans, Booleans, dict[str, Any]]:
-        """Step all copies; ended ones are reset as the autoreset mode says."""
+        """Step all copies; those that have ended are reset according to the autoreset mode."""
         from monmdp.kernels.stepping import step_many
 
         if not self._seeded.all():
             raise gymnasium.error.ResetNeeded("Call reset before step.")
         if self.autoreset_mode == AutoresetMode.DISABLED and self._done.any():
             raise gymnasium.error.ResetNeeded("Some environments have ended; reset them with options['reset_mask'].")
-        n = self.num_envs
         stepping = ~self._done
-        env_reward, monitor_reward = np.zeros(n), np.zeros(n)
-        observed, terminated, truncated = np.zeros((3, n), np.bool_)
+        env_reward, monitor_reward = np.zeros((2, self.num_envs))
+        observed, terminated, truncated = np.zeros((3, self.num_envs), np.bool_)
         step_many(
             self.problem.dynamics, self.problem.n_actions, self.problem.step_limit or 0, self._keys, stepping,
             self._joint_actions(actions), self._state, self._elapsed, self._clock,
             env_reward, monitor_reward, observed, terminated, truncated,
         )  # fmt: skip
         rewards = monitor_reward + np.where(observed, env_reward, 0.0)
-        info: dict[str, Any] = {
-            "proxy_reward": np.where(observed, env_reward, np.where(stepping, np.nan, 0.0)),
+        info: Arrays = {
+            "proxy_reward": np.where(observed, env_reward, np.nan),
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
             "env_reward": env_reward,
         }
         done = terminated | truncated
-        infos: dict[str, Any] = {}
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
+            infos = _masked(info, ~done)
             if done.any():
-                infos = {"final_obs": self._final_observations(done), "_final_obs": done.copy()}
+                infos |= {"final_obs": self._final_observations(done), "_final_obs": done.copy()}
                 infos |= {"final_info": _masked(info, done), "_final_info": done.copy()}
                 self._restart(done)
-            infos |= _masked(info, ~done)
         else:
             infos = _masked(info, stepping)
             if self.autoreset_mode == AutoresetMode.NEXT_STEP and self._done.any():
-                self._restart(self._done.copy())
+                self._restart(self._done)
             self._done = done
         return self._observations(), rewards, terminated, truncated, infos
-
-    def _seed(self, i: int, seed: int | None) -> None:
-        chosen = int(self.np_random.integers(2**63)) if seed is None else int(seed)
-        self._start_keys[i] = stream(chosen, "start")
-        self._keys[i] = [stream(chosen, role) for role in STREAMS]
-        self._clock[i] = self._episode[i] = 0
-        self._seeded[i] = True
 
     def _restart(self, mask: Booleans) -> None:
         from monmdp.kernels.stepping import reset_many
 
-        reset_many(
-            self._starts, self._start_cumulative, self._start_keys, mask, self._state, self._elapsed, self._episode
-        )
-        self._done[mask] = False
+        starts = self.problem.start_states, self.problem.start_cumulative
+        reset_many(*starts, self._keys, mask, self._state, self._elapsed, self._episode)
+        self._done = self._done & ~mask
 
     def _joint_actions(self, actions: Any) -> np.ndarray:
+        sizes = len(self.problem.environment.actions), len(self.problem.monitor.actions)
         try:
-            env_action, monitor_action = np.asarray(actions["env"]), np.asarray(actions["monitor"])
+            parts = np.asarray(actions["env"]), np.asarray(actions["monitor"])
         except (TypeError, KeyError, IndexError):
             raise MonMDPError("Actions are a dict of two arrays, 'env' and 'monitor'.") from None
-        sizes = len(self.problem.environment.actions), len(self.problem.monitor.actions)
-        for name, given, size in zip(("env", "monitor"), (env_action, monitor_action), sizes, strict=True):
-            if given.shape != (self.num_envs,) or given.dtype.kind not in "iu":
-                raise MonMDPError(f"actions[{name!r}] must be {self.num_envs} integers.")
-            if given.min() < 0 or given.max() >= size:
-                raise MonMDPError(f"actions[{name!r}] must be between 0 and {size - 1}.")
-        joint: np.ndarray = env_action.astype(np.int64) * sizes[1] + monitor_action
+        for name, part, size in zip(("env", "monitor"), parts, sizes, strict=True):
+            integers = part.shape == (self.num_envs,) and part.dtype.kind in "iu"
+            if not integers or part.min() < 0 or part.max() >= size:
+                raise MonMDPError(f"actions[{name!r}] must be {self.num_envs} integers between 0 and {size - 1}.")
+        joint: np.ndarray = parts[0].astype(np.int64) * sizes[1] + parts[1]
         return joint
 
     def _observations(self) -> Arrays:
@@ -140,26 +131,21 @@ class MonitoredVectorEnv(VectorEnv):
     def _final_observations(self, done: Booleans) -> np.ndarray:
         final = np.full(self.num_envs, None, object)
         for i in np.flatnonzero(done):
-            env_state, monitor_state = self.problem.split_state(int(self._state[i]))
-            final[i] = {"env": np.int64(env_state), "monitor": np.int64(monitor_state)}
+            final[i] = observation_of(self.problem, self._state[i])
         return final
 
 
 def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
-    names = {kind.name: kind for kind in AutoresetMode} | {kind.value.upper(): kind for kind in AutoresetMode}
-    if isinstance(mode, AutoresetMode):
-        return mode
-    if isinstance(mode, str) and mode.upper() in names:
-        return names[mode.upper()]
+    for known in AutoresetMode:
+        if mode is known or str(mode).upper() in (known.name, known.value.upper()):
+            return known
     raise MonMDPError(f"The autoreset mode is NEXT_STEP, SAME_STEP or DISABLED, not {mode!r}.")
 
 
-def _masked(info: dict[str, np.ndarray], mask: Booleans) -> dict[str, Any]:
-    """Gymnasium's vector info: zero where an environment has nothing to say, with a mask beside every entry."""
-    if not mask.any():
-        return {}
+def _masked(info: Arrays, mask: Booleans) -> dict[str, Any]:
+    """Gymnasium's vector info: zero for environments without an entry, and a mask for every key."""
     masked: dict[str, Any] = {}
-    for key, value in info.items():
+    for key, value in info.items() if mask.any() else ():
         masked[key] = np.where(mask, value, np.zeros((), value.dtype))
         masked[f"_{key}"] = mask.copy()
     return masked

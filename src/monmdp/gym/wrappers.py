@@ -1,4 +1,4 @@
-"""Discrete views, for algorithms that know no dictionaries."""
+"""Discrete observations and actions, for algorithms that do not support dictionaries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from monmdp.errors import MonMDPError
 
 
 class FlattenDiscrete(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Joint states and joint actions as one number each; indices are those of the MonMDP."""
+    """Joint states and joint actions as one index each, the same as in the MonMDP."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
-        if not isinstance(env.observation_space, Dict) or not isinstance(env.action_space, Dict):
-            raise MonMDPError("FlattenDiscrete wraps environments with an observation and an action of two parts.")
-        self._monitor_states = int(env.observation_space["monitor"].n)  # type: ignore[attr-defined]
-        self._monitor_actions = int(env.action_space["monitor"].n)  # type: ignore[attr-defined]
-        self.observation_space = Discrete(int(env.observation_space["env"].n) * self._monitor_states)  # type: ignore[attr-defined]
-        self.action_space = Discrete(int(env.action_space["env"].n) * self._monitor_actions)  # type: ignore[attr-defined]
+        spaces: tuple[Any, Any] = (env.observation_space, env.action_space)
+        if not all(isinstance(space, Dict) for space in spaces):
+            raise MonMDPError("FlattenDiscrete needs observations and actions of two parts, 'env' and 'monitor'.")
+        self._monitor_states, self._monitor_actions = (int(space["monitor"].n) for space in spaces)
+        self.observation_space, self.action_space = (
+            Discrete(int(space["env"].n) * int(space["monitor"].n)) for space in spaces
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

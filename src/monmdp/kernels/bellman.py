@@ -11,28 +11,12 @@ the probability that the episode continues. Rewards and the discount are not par
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from monmdp.kernels.compile import kernel
-from monmdp.tables import Floats, Integers
+from monmdp.kernels.compile import inlined, kernel
 
 
-class Rows(NamedTuple):
-    """Rows that an agent fills; the arrays have room for more entries than are in use."""
-
-    offsets: Integers
-    weight: Floats
-    next_state: Integers
-
-
-def new_rows(n_rows: int, capacity: int) -> Rows:
-    """Empty rows with room for `capacity` successors in total."""
-    return Rows(np.zeros(n_rows + 1, np.int64), np.zeros(capacity), np.zeros(capacity, np.int64))
-
-
-@kernel
+@inlined
 def backup(offsets, weight, next_state, values, row):
     """Σ weight · values[next_state] over the successors of a row, for values [S]."""
     total = 0.0

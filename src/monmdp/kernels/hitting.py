@@ -27,7 +27,7 @@ def policy_sweep(rows, visited, goal_pair, policy, fresh, steps, hit):
     steps[:] = 0.0
     hit[:] = 0.0
     for t in range(len(visited) - 1, -1, -1):
-        now, later = t % 2, (t + 1) % 2
+        now, later_steps, later_hit = t % 2, steps[(t + 1) % 2], hit[(t + 1) % 2]
         for s in range(n_states):
             if not visited[t, s]:
                 continue
@@ -37,8 +37,8 @@ def policy_sweep(rows, visited, goal_pair, policy, fresh, steps, hit):
                 if pair == goal_pair:
                     chance += policy[s, a]
                 elif policy[s, a] > 0.0:
-                    until += policy[s, a] * backup(offsets, weight, next_state, steps[later], pair)
-                    chance += policy[s, a] * backup(offsets, weight, next_state, hit[later], pair)
+                    until += policy[s, a] * backup(offsets, weight, next_state, later_steps, pair)
+                    chance += policy[s, a] * backup(offsets, weight, next_state, later_hit, pair)
             steps[now, s], hit[now, s] = until, chance
             worst = max(worst, until + (1.0 - chance) * fresh)
     return worst
@@ -52,7 +52,7 @@ def fastest_sweep(rows, visited, goal_state, n_actions, fresh, steps, hit):
     steps[:] = 0.0
     hit[:] = 0.0
     for t in range(len(visited) - 1, -1, -1):
-        now, later = t % 2, (t + 1) % 2
+        now, later_steps, later_hit = t % 2, steps[(t + 1) % 2], hit[(t + 1) % 2]
         for s in range(visited.shape[1]):
             if not visited[t, s]:
                 continue
@@ -62,8 +62,8 @@ def fastest_sweep(rows, visited, goal_state, n_actions, fresh, steps, hit):
             best_steps, best_hit, best = 0.0, 0.0, np.inf
             for a in range(n_actions):
                 pair = s * n_actions + a
-                until = 1.0 + backup(offsets, weight, next_state, steps[later], pair)
-                chance = backup(offsets, weight, next_state, hit[later], pair)
+                until = 1.0 + backup(offsets, weight, next_state, later_steps, pair)
+                chance = backup(offsets, weight, next_state, later_hit, pair)
                 if fresh == np.inf:  # the probability decides; equal probabilities are decided by time
                     better = chance > best_hit or (chance == best_hit and until < best_steps) or a == 0
                 else:

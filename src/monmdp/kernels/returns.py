@@ -1,8 +1,6 @@
 """The exact return of a greedy policy: the state distribution is pushed forward, step by step.
 
-A model is a named tuple with the fields of `World` that are used here: flat outcomes (offsets, probability,
-next_state, terminated) and the expected reward pair_reward of each pair, start_states with start_probability,
-discount, step_limit (0 for none), n_states and n_actions.
+A model is a `World`, of which only transitions, pair_reward, start distribution, discount and step limit are used.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -16,22 +14,6 @@ from monmdp.kernels.compile import kernel
 
 #: A return is summed until the probability that remains, discounted, is less than this.
 NEGLIGIBLE = 1e-14
-
-
-class Chain(NamedTuple):
-    """A problem under a fixed policy, as a model with a single action."""
-
-    offsets: Any
-    probability: Any
-    next_state: Any
-    terminated: Any
-    pair_reward: Any
-    start_states: Any
-    start_probability: Any
-    discount: float
-    step_limit: int
-    n_states: int
-    n_actions: int = 1
 
 
 class Evaluator(NamedTuple):

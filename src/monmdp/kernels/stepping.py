@@ -1,7 +1,7 @@
 """The step of a Mon-MDP: the draws of outcome, observation, reward and start, and steps of many environments.
 
 `draw_outcome`, `draw_observed` and `draw_reward` make one step; the training loop, sampled evaluation, vector
-environments and the GPU use them. `gym.single` restates them in plain Python. Each has its own stream, and draws
+environments and the GPU use them. `simulation` restates them in plain Python. Each has its own stream, and draws
 only if the result is random.
 """
 
@@ -57,15 +57,15 @@ def step_many(
     dynamics, n_actions, step_limit, keys, stepping, action, state, elapsed, clock,
     env_reward, monitor_reward, observed, terminated, truncated,
 ):  # fmt: skip
-    """Step every environment i with stepping[i]; keys [N, 3] are the streams world, observe, noise.
+    """Step every environment i with stepping[i]; keys [N, 4] are the streams start, world, observe, noise.
 
     Updates state, elapsed (steps in the episode) and clock (steps in total) [N] and writes the last five arrays [N].
     step_limit 0 means none.
     """
     for i in np.flatnonzero(stepping):
-        outcome = draw_outcome(dynamics, state[i] * n_actions + action[i], keys[i, 0], clock[i])
-        env_reward[i] = draw_reward(dynamics, outcome, keys[i, 2], clock[i])
-        observed[i] = draw_observed(dynamics, outcome, keys[i, 1], clock[i])
+        outcome = draw_outcome(dynamics, state[i] * n_actions + action[i], keys[i, 1], clock[i])
+        env_reward[i] = draw_reward(dynamics, outcome, keys[i, 3], clock[i])
+        observed[i] = draw_observed(dynamics, outcome, keys[i, 2], clock[i])
         monitor_reward[i] = dynamics.monitor_reward[outcome]
         terminated[i] = dynamics.terminated[outcome]
         state[i] = dynamics.next_state[outcome]
@@ -76,8 +76,8 @@ def step_many(
 
 @kernel
 def reset_many(start_states, start_cumulative, keys, resetting, state, elapsed, episode):
-    """Start a new episode in every environment i with resetting[i]; keys [N] are the streams of starts."""
+    """Start a new episode in every environment i with resetting[i]; keys [N, 4] as in `step_many`."""
     for i in np.flatnonzero(resetting):
-        state[i] = draw_start(start_states, start_cumulative, keys[i], episode[i])
+        state[i] = draw_start(start_states, start_cumulative, keys[i, 0], episode[i])
         elapsed[i] = 0
         episode[i] += 1

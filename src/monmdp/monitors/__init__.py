@@ -1,8 +1,20 @@
 """Monitors: each decides which rewards are shown, and at what cost."""
 
 from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
-from monmdp.monitors.followups import Battery, FullRandom, LimitedTime, PaidExperts, RandomPair, Switch
-from monmdp.monitors.paper import Ask, Button, Experts, Full, Level, Random
+from monmdp.monitors.catalogue import (
+    Ask,
+    Battery,
+    Button,
+    Experts,
+    Full,
+    FullRandom,
+    Level,
+    LimitedTime,
+    PaidExperts,
+    Random,
+    RandomPair,
+    Switch,
+)
 
 __all__ = [
     "MONITORS",

@@ -1,84 +1,76 @@
-"""How fast: compiled loops against their plain twins, in one run on one core."""
+"""Speed of training: time per step and evaluation, and what the whole paper costs."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from reference.agents import PLAIN_AGENTS, plain_agent
-from reference.loop import training
-
+from monmdp.agents import AGENTS
 from monmdp.join import make
 from monmdp.machine import n_cores
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, agent_defaults, paper_steps
 from monmdp.problem import MonMDP
-from monmdp.study.plan import BATCH, Batch
-from monmdp.study.runner import Control, Outcome, run_batch, run_sweep
-from monmdp.study.sweep import PAPER_AGENTS, Sweep
-from monmdp.training.job import as_agent, train
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
+from monmdp.study.executors import Outcome, Threads, Tracker
+from monmdp.study.plan import BATCH
+from monmdp.study.runner import run_sweep
+from monmdp.study.sweep import Sweep
+from monmdp.study.train import train
+from monmdp.training.curves import Curves
 
-#: Problems of different kind and size whose rows are shown.
+#: Problems of different kind and size on which every agent is measured.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))
-PLAIN_STEPS = 400
-#: What the sweep consists of on which the overhead of runner and store is measured.
-OVERHEAD_ENVIRONMENTS, OVERHEAD_MONITORS = ("Loop", "Hazard"), ("Ask", "Experts")
+#: The sweep on which the overhead of runner and store is measured.
+OVERHEAD_SWEEP = Sweep(environments=("Loop", "Hazard"), monitors=("Ask", "Experts"), seeds=BATCH)
 PAPER_SEEDS = 100
+
+#: Called with the number of measurements done and their total.
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One agent in one problem."""
+class AgentSpeed:
+    """Nanoseconds per training step and microseconds per exact evaluation of one agent in one problem."""
 
     problem: str
     agent: str
     pairs: int
     step_ns: float
     evaluation_us: float
-    plain_step_us: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times faster a compiled step is than a plain one."""
-        return self.plain_step_us * 1000 / self.step_ns
 
 
-def machine() -> str:
-    """The machine in words."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = names[0] if names else model
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
-
-
-def rows() -> Iterator[Row]:
-    """Measure every agent in the shown problems."""
+def measure_agents(progress: Progress) -> list[AgentSpeed]:
+    """Measure every agent in the problems SHOWN, on one core."""
+    speeds = []
     for names in SHOWN:
         problem = make(*names)
-        for agent in PLAIN_AGENTS:
+        for agent in AGENTS:
             train(problem, agent, 1, steps=50)  # compiles
-            blind, seeing = _fastest(problem, agent, "none"), _fastest(problem, agent, "exact")
-            steps = paper_steps(problem)
-            yield Row(
-                problem=problem.name,
-                agent=agent,
-                pairs=problem.n_pairs,
-                step_ns=blind / steps * 1e9,
-                evaluation_us=max(seeing - blind, 0.0) / 1001 * 1e6,
-                plain_step_us=_plain(problem, agent) / PLAIN_STEPS * 1e6,
-            )
+            training, with_evaluation = (_fastest(problem, agent, evaluation) for evaluation in ("none", "exact"))
+            steps, points = int(training.steps[-1]), len(training.steps)
+            step_ns = training.seconds / steps * 1e9
+            evaluation_us = max(with_evaluation.seconds - training.seconds, 0.0) / points * 1e6
+            speeds.append(AgentSpeed(problem.name, agent, problem.n_pairs, step_ns, evaluation_us))
+            progress(len(speeds), len(SHOWN) * len(AGENTS))
+    return speeds
+
+
+def _fastest(problem: MonMDP, agent: str, evaluation: str) -> Curves:
+    """The faster of two runs of seed 0."""
+    runs = [train(problem, agent, 1, threads=1, evaluation=evaluation) for _ in range(2)]
+    return min(runs, key=lambda curves: curves.seconds)
 
 
 @dataclass(frozen=True)
-class Paper:
-    """What the whole paper costs: core-seconds of one seed of its 48 problems by agent, and what is lost around it."""
+class PaperCost:
+    """The cost of the paper: core-seconds of one seed of its 48 problems by agent, and losses around training.
+
+    speedup: of two threads over one; overhead: of runner and store, as a fraction of the training time.
+    """
 
     core_seconds: dict[str, float]
     cores: int
@@ -87,64 +79,64 @@ class Paper:
 
     @property
     def seed_seconds(self) -> float:
-        """Core seconds of one seed of all its problems and agents."""
+        """Core-seconds of one seed of all problems and agents."""
         return sum(self.core_seconds.values())
 
     @property
     def minutes(self) -> float:
-        """Projected for all its seeds on all cores of this machine."""
+        """Projected time of all seeds on all cores of this machine."""
         return self.seed_seconds * PAPER_SEEDS / self.cores / 60
 
 
-def measure_paper(progress: Callable[[int, int], None]) -> Paper:
-    """One seed of everything with 1,001 exact evaluations each, how threads scale, and the cost of a sweep."""
+def measure_paper(progress: Progress) -> PaperCost:
+    """Measure one seed of every problem and agent of the paper, with 1,001 exact evaluations each."""
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    found, done = {}, 0
+    core_seconds, done = dict.fromkeys(PAPER_AGENTS, 0.0), 0
     for agent in PAPER_AGENTS:
-        train(problems[0], agent, 1, steps=50)
-        found[agent] = 0.0
+        train(problems[0], agent, 1, steps=50)  # compiles
         for problem in problems:
-            found[agent] += train(problem, agent, 1, threads=1).seconds
+            core_seconds[agent] += train(problem, agent, 1, threads=1).seconds
             done += 1
             progress(done, len(problems) * len(PAPER_AGENTS))
-    wall, trained = sweep_overhead()
-    return Paper(found, n_cores(), _speedup(), (wall - trained) / trained)
-
-
-def _speedup() -> float:
-    """How much faster two threads train than one."""
-    problem = make("Corridor", "Level")
-    one, two = (train(problem, "Directed", 2, threads=threads).seconds for threads in (1, 2))
-    return one / two
+    one, two = (train(make("Corridor", "Level"), "Directed", 2, threads=threads).seconds for threads in (1, 2))
+    wall, training = sweep_overhead()
+    return PaperCost(core_seconds, n_cores(), one / two, (wall - training) / training)
 
 
 def sweep_overhead() -> tuple[float, float]:
-    """Seconds that a small sweep takes on one core, and how many of them are training."""
-    trained = 0.0
+    """Seconds of a small sweep on one core, and the part of them spent on training."""
+    training = 0.0
 
-    def note(batch: Batch, control: Control) -> Outcome:
-        nonlocal trained
-        outcome = run_batch(batch, control)
-        trained += 0.0 if outcome.curves is None else outcome.curves.seconds
-        return outcome
+    class Timed(Threads):
+        def train(self, tracker: Tracker) -> Outcome:
+            nonlocal training
+            outcome = super().train(tracker)
+            training += outcome.seconds
+            return outcome
 
     with TemporaryDirectory() as folder:
-        sweep = Sweep(environments=OVERHEAD_ENVIRONMENTS, monitors=OVERHEAD_MONITORS, seeds=BATCH)
         started = time.perf_counter()
-        run_sweep([sweep], folder, threads=1, train=note)
-        return time.perf_counter() - started, trained
+        run_sweep(OVERHEAD_SWEEP, folder, executor=Timed(1))
+        return time.perf_counter() - started, training
 
 
-def _fastest(problem: MonMDP, agent: str, evaluation: str, times: int = 2) -> float:
-    return min(train(problem, agent, 1, threads=1, evaluation=evaluation).seconds for _ in range(times))
+def sentences(paper: PaperCost) -> list[str]:
+    """The cost of the paper in words."""
+    by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in paper.core_seconds.items())
+    return [
+        "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
+        f"{paper.seed_seconds:.2f} core-seconds ({by_agent}).",
+        f"Projection for the paper's 28,800 runs: {paper.minutes:.1f} minutes on {paper.cores} cores.",
+        f"Two threads are {paper.speedup:.2f} times as fast as one.",
+        f"Runner and store add {paper.overhead:.1%} to the training time of a small sweep.",
+    ]
 
 
-def _plain(problem: MonMDP, agent: str) -> float:
-    """Seconds that the plain twin needs for a few hundred steps, evaluation not counted."""
-    given = as_agent(agent)
-    options: Any = given.resolved(agent_defaults(problem, agent))
-    learner = plain_agent(options, problem, PLAIN_STEPS, 0)
-    started = time.perf_counter()
-    for _ in training(problem, learner, PLAIN_STEPS, 0):
-        pass
-    return time.perf_counter() - started
+def machine() -> str:
+    """Processor, cores and Python version of this machine."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"

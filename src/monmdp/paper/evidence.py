@@ -1,34 +1,44 @@
-"""What a claim is, and how answers about single problems add up to a verdict."""
+"""Claims as data: a question about several items, its answers, and the verdict that follows from them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.problem import MonMDP
+from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import CellResults, Results
 
 CONFIRMED, REFUTED, UNKNOWN = "confirmed", "not confirmed", "not enough data"
-#: Below this many seeds nothing is said about fractions and means.
+#: With fewer seeds, no question about fractions and means is answered.
 LEAST_SEEDS = 5
-#: How many problems are named before the rest is counted.
+#: Number of items that are named before the rest is counted.
 NAMED = 3
-
-#: The paper's 48 problems.
-PROBLEMS = [(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
 
 
 class MissingError(Exception):
     """Why a question cannot be answered from the folder."""
 
 
+class Answer(NamedTuple):
+    """A measured value and its bound; margin: by how much the bound holds, negative where it does not.
+
+    verdict: by default confirmed or refuted as the bound holds or not.
+    """
+
+    measured: str
+    bound: str
+    holds: bool
+    margin: float
+    verdict: str = ""
+
+
 @dataclass(frozen=True)
 class Detail:
-    """The answer for one problem, agent or comparison."""
+    """The answer for one item: a problem, an agent or a comparison."""
 
     about: str
     measured: str
@@ -39,7 +49,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, what would confirm it, and what the data say."""
+    """A statement of the paper, what would confirm it, what was measured, and the verdict."""
 
     claim: str
     expected: str
@@ -48,41 +58,31 @@ class Claim:
     details: list[Detail]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """A measured value next to its bound; margin: by how much it holds, negative where it does not."""
-
-    measured: str
-    bound: str
-    holds: bool
-    margin: float
-    verdict: str = ""
-
-
+#: Numbers of confirmed, refuted and unknown answers → the verdict on a claim.
 Verdict = Callable[[int, int, int], str]
 
 
 def every(confirmed: int, refuted: int, unknown: int) -> str:
-    """One exception refutes; one missing answer leaves it open."""
+    """One exception refutes; one missing answer leaves the claim open."""
     return REFUTED if refuted else UNKNOWN if unknown or not confirmed else CONFIRMED
 
 
 def most(confirmed: int, refuted: int, unknown: int) -> str:
-    """More than half of all must hold, whatever the missing ones may be."""
+    """More than half of all answers must be positive, whatever the missing ones are."""
     total = confirmed + refuted + unknown
     return CONFIRMED if 2 * confirmed > total else REFUTED if 2 * refuted >= total else UNKNOWN
 
 
 def where_testable(confirmed: int, refuted: int, unknown: int) -> str:
-    """One exception refutes; what cannot be tested does not count."""
+    """One exception refutes; missing answers do not count."""
     return REFUTED if refuted else CONFIRMED if confirmed else UNKNOWN
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim as data: a question asked about every item (name → its arguments), and how answers add up.
+    """A claim as data: a question about every item (name → its arguments), and how the answers add up.
 
-    noun: what the items are; told: puts the answers into words where the usual words do not fit.
+    noun: what the items are; summary: summarises the answers, by default as `_summary` does.
     """
 
     claim: str
@@ -91,48 +91,63 @@ class Statement:
     question: Callable[..., Answer]
     verdict: Verdict = every
     noun: str = "problems"
-    told: Callable[[list[Detail]], str] | None = None
+    summary: Callable[[list[Detail]], str] | None = None
 
     def check(self, results: Results) -> Claim:
-        """Ask the question of every item, and judge the answers."""
-        details = [self._ask(results, name, arguments) for name, arguments in self.items.items()]
+        """Answer the question for every item, and combine the verdicts."""
+        details = [self._answer(results, name, arguments) for name, arguments in self.items.items()]
         counts = [sum(detail.verdict == verdict for detail in details) for verdict in (CONFIRMED, REFUTED, UNKNOWN)]
-        measured = self._told(details) if self.told is None else self.told(details)
+        measured = (self.summary or self._summary)(details)
         return Claim(self.claim, self.expected, measured, self.verdict(*counts), details)
 
-    def _ask(self, results: Results, name: str, arguments: tuple[Any, ...]) -> Detail:
+    def _answer(self, results: Results, name: str, arguments: tuple[Any, ...]) -> Detail:
         try:
-            answer = self.question(results, *arguments)
-        except MissingError as why:
-            return Detail(name, str(why), "", UNKNOWN)
-        verdict = answer.verdict or (CONFIRMED if answer.holds else REFUTED)
-        return Detail(name, answer.measured, answer.bound, verdict, answer.margin)
+            measured, bound, holds, margin, verdict = self.question(results, *arguments)
+        except MissingError as reason:
+            return Detail(name, str(reason), "", UNKNOWN)
+        return Detail(name, measured, bound, verdict or (CONFIRMED if holds else REFUTED), margin)
 
-    def _told(self, details: list[Detail]) -> str:
-        """One sentence: where it holds, where not and by how much, and what is missing."""
+    def _summary(self, details: list[Detail]) -> str:
+        """One sentence: for how many items it holds, where not and by how much, and what is missing."""
         if len(details) == 1:
             return details[0].measured
-        holding, failing, open_ones = (
+        confirmed, refuted, unknown = (
             sorted((detail for detail in details if detail.verdict == verdict), key=lambda detail: detail.margin)
             for verdict in (CONFIRMED, REFUTED, UNKNOWN)
         )
-        parts = [f"{'all' if len(holding) == len(details) else f'{len(holding)} of'} {len(details)} {self.noun}"]
-        if holding and not failing:
-            parts.append(f"closest: {_named(holding[:1])}")
-        if failing:
-            parts.append(f"not {_named(failing)}")
-        if open_ones:
-            parts.append(f"no answer for {len(open_ones)}: {_named(open_ones)}")
+        parts = [f"{'all' if len(confirmed) == len(details) else f'{len(confirmed)} of'} {len(details)} {self.noun}"]
+        if confirmed and not refuted:
+            parts.append(f"closest: {_named(confirmed[:1])}")
+        if refuted:
+            parts.append(f"not {_named(refuted)}")
+        if unknown:
+            parts.append(f"no answer for {len(unknown)}: {_named(unknown)}")
         return "; ".join(parts)
 
 
 def _named(details: list[Detail]) -> str:
-    told = ", ".join(f"{detail.about} ({detail.measured})" for detail in details[:NAMED])
-    return told if len(details) <= NAMED else f"{told} and {len(details) - NAMED} more"
+    text = ", ".join(f"{detail.about} ({detail.measured})" for detail in details[:NAMED])
+    return text if len(details) <= NAMED else f"{text} and {len(details) - NAMED} more"
 
 
-def runs_of(results: Results, environment: str, monitor: str, agent: str, seeds: int = LEAST_SEEDS) -> CellResults:
-    """The runs of an agent in one of the paper's problems, if they are the paper's and there are enough."""
+def problems(
+    environments: list[str] | None = None, monitors: list[str] | None = None, *more: Any
+) -> dict[str, tuple[Any, ...]]:
+    """Name → (environment, monitor, *more) of the paper's problems with these environments and monitors."""
+    return {
+        f"{environment} + {monitor}": (environment, monitor, *more)
+        for environment in environments or DEFAULT_STEPS
+        for monitor in monitors or PAPER_MONITORS
+    }
+
+
+def runs_of(
+    results: Results, environment: str, monitor: str, agent: str, seeds: int = LEAST_SEEDS, evaluated: bool = False
+) -> CellResults:
+    """The runs of an agent in one of the paper's problems, if they follow the paper and there are enough.
+
+    evaluated: for questions about returns, which must be exact.
+    """
     cell = results.cell(environment, monitor, agent)
     if cell is None:
         raise MissingError(f"no runs of {agent}")
@@ -142,6 +157,8 @@ def runs_of(results: Results, environment: str, monitor: str, agent: str, seeds:
     if len(cell.seeds) < seeds:
         raise MissingError(f"{len(cell.seeds)} seeds of {agent}, at least {seeds} needed")
     problem_of(cell)
+    if evaluated and cell.settings["evaluation"] != "exact":
+        raise MissingError(f"{agent} was not evaluated exactly")
     return cell
 
 
@@ -152,30 +169,9 @@ def problem_of(cell: CellResults) -> MonMDP:
     return cell.problem
 
 
-def evaluated_runs_of(
-    results: Results, environment: str, monitor: str, agent: str, seeds: int = LEAST_SEEDS
-) -> CellResults:
-    """The same for questions about returns, which sampling would blur."""
-    cell = runs_of(results, environment, monitor, agent, seeds)
-    if cell.settings["evaluation"] != "exact":
-        raise MissingError(f"{agent} was not evaluated exactly")
-    return cell
-
-
-def in_common(first: CellResults, second: CellResults, seeds: int = LEAST_SEEDS) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the seeds that both cells have, in each of them."""
+def common_seeds(first: CellResults, second: CellResults, seeds: int = LEAST_SEEDS) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of the seeds that both cells have, in each of them."""
     shared, here, there = np.intersect1d(first.seeds, second.seeds, return_indices=True)
     if len(shared) < seeds:
         raise MissingError(f"{len(shared)} seeds in common, at least {seeds} needed")
     return here, there
-
-
-def named_problems(
-    environments: list[str] | None = None, monitors: list[str] | None = None
-) -> dict[str, tuple[str, str]]:
-    """Name → environment and monitor, of the paper's problems with these environments and monitors."""
-    return {
-        f"{environment} + {monitor}": (environment, monitor)
-        for environment, monitor in PROBLEMS
-        if (environments is None or environment in environments) and (monitors is None or monitor in monitors)
-    }

@@ -1,27 +1,27 @@
-"""How fast a GPU does the paper, against its two floors: one run's latency, and memory bandwidth."""
+"""Speed of the paper on a GPU, next to its two lower bounds: the latency of one run and the memory bandwidth."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
+from monmdp.agents.directed import Directed
 from monmdp.cuda.backend import Spent, device, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
 from monmdp.machine import readable
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 from monmdp.training.job import Job
 
-#: The longest runs of the paper.
+#: The problem with the longest runs of the paper.
 LONGEST = ("Corridor", "Level")
-#: Rows of single-precision numbers that a step of Directed reads and writes: three and, at most, two.
+#: Rows of single-precision numbers that a step of Directed reads (three) and writes (at most two).
 ROWS, SINGLE = 5, 4
 
 
 @dataclass(frozen=True)
 class OnGPU:
-    """What was measured: runs, steps, device seconds of training and evaluation, and the floors."""
+    """Measurements: runs, steps, seconds on the device, memory, and the two lower bounds."""
 
     device: str
     seeds: int
@@ -32,7 +32,7 @@ class OnGPU:
     wall_seconds: float
     memory: int
     bytes_moved: int
-    copy_bytes_a_second: float
+    copy_bytes_per_second: float
     longest_seconds: float
     longest_steps: int
 
@@ -43,13 +43,13 @@ class OnGPU:
 
 
 def measure_gpu(seeds: int = 100) -> OnGPU:
-    """The paper preset with so many seeds, 1,001 exact evaluations each; what is compiled is compiled before."""
+    """Measure the paper preset with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before."""
     gpu = device()
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    jobs = [Job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
+    jobs = [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
     for _ in train_on_gpu([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs]):
         pass  # compiles
-    longest = Job(make(*LONGEST), "Directed")
+    longest = paper_job(make(*LONGEST), "Directed")
     alone = Spent()
     for _ in train_on_gpu([Work(longest, (0,))], spent=alone):
         pass
@@ -68,23 +68,23 @@ def measure_gpu(seeds: int = 100) -> OnGPU:
         wall_seconds=wall,
         memory=spent.memory,
         bytes_moved=sum(row_bytes(job) * job.steps for job in jobs) * seeds,
-        copy_bytes_a_second=gpu.copy_speed(),
+        copy_bytes_per_second=gpu.copy_speed(),
         longest_seconds=sum(alone.waves),
         longest_steps=longest.steps,
     )
 
 
 def row_bytes(job: Job) -> int:
-    """Bytes of successor values that a step reads and writes, at most; look-ups of maxima not counted."""
-    if type(job.agent).__name__ != "Directed":
+    """Largest number of bytes of successor values that a step reads and writes, without look-ups of maxima."""
+    if not isinstance(job.agent, Directed):
         return 0
     return ROWS * SINGLE * job.world.n_acting_states * job.world.n_actions
 
 
 def sentences(measured: OnGPU) -> list[str]:
-    """What was measured, in words."""
+    """The measurements in words."""
     speed = measured.bytes_moved / measured.seconds
-    floor = measured.bytes_moved / measured.copy_bytes_a_second
+    floor = measured.bytes_moved / measured.copy_bytes_per_second
     by_agent: dict[str, float] = {}
     for name, _, seconds in measured.launches:
         by_agent[name] = max(by_agent.get(name, 0.0), seconds)
@@ -94,11 +94,11 @@ def sentences(measured: OnGPU) -> list[str]:
         f"1,001 exact evaluations each, took {measured.seconds:.2f} s of device time in "
         f"{len(measured.wave_seconds)} wave(s) ({measured.wall_seconds:.1f} s with packing and transfers) and "
         f"{readable(measured.memory)} of device memory.",
-        f"{measured.steps / measured.seconds / 1e6:,.0f} million training steps a second.",
-        f"Seconds from the start to the end of each agent's longest launch, side by side: {parts}.",
+        f"{measured.steps / measured.seconds / 1e6:,.0f} million training steps per second.",
+        f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
         f"Successor values: {measured.bytes_moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, "
-        f"{speed / measured.copy_bytes_a_second:.0%} of the {measured.copy_bytes_a_second / 1e12:.2f} TB/s that a copy "
-        f"reaches; at that speed they alone would take {floor:.2f} s.",
+        f"{speed / measured.copy_bytes_per_second:.0%} of the {measured.copy_bytes_per_second / 1e12:.2f} TB/s "
+        f"of a plain copy, which would take {floor:.2f} s.",
         f"The longest run alone, {measured.longest_steps:,} steps of Directed in {' + '.join(LONGEST)}: "
-        f"{measured.longest_seconds:.2f} s, {measured.longest_seconds / measured.longest_steps * 1e6:.2f} µs a step.",
+        f"{measured.longest_seconds:.2f} s, {measured.longest_seconds / measured.longest_steps * 1e6:.2f} µs per step.",
     ]

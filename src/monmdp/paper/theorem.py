@@ -1,11 +1,10 @@
 """Theorem 1: E[fraction of steps spent exploring up to t] < (|S||A| · D̄ / t) · (log t / β̄ + 1).
 
 D̄ bounds the goal-relative diameter of the policy ρ that leads Directed to its goals. Directed's own ρ changes
-while it learns (ε-greedy on Ŝ, ε falling from 1 to 0), so the bound is computed exactly for the two policies
-that enclose it:
-  fastest:  no policy, learned or not, reaches its goals sooner; the smallest D̄ there can be. What stays below
-            its bound stays below the bound of Directed's own ρ.
-  random:   acting uniformly at random, which ρ is at the start (ε = 1).
+while it learns (ε-greedy on Ŝ, ε falling from 1 to 0), so the bound is computed exactly for two policies:
+  fastest:  no policy reaches its goals sooner, so its D̄ is the smallest possible one, and a fraction below its bound
+            is also below the bound of Directed's own ρ.
+  random:   acting uniformly at random, as ρ does at the start (ε = 1).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, Answer, Detail, M
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.study.results import Results
 
-#: Elementary steps up to which a diameter is computed at all, and up to which that of ρ = random is shown.
+#: Elementary steps up to which a diameter is computed, and up to which that of random ρ is always shown.
 COST_LIMIT = 5e9
 CHEAP = 1e8
 
@@ -29,7 +28,7 @@ def exploring_bound(steps: Integers, pairs: int, longest: float, beta_bar: float
 
 
 def fastest_diameter(problem: MonMDP) -> float:
-    """The least D̄ of any goal-directed policy: the way to the goal's state, and the step that takes its action."""
+    """The least D̄ of any goal-directed policy: the path to the goal's state, and the step that takes its action."""
     return diameter(problem) + 1.0
 
 
@@ -40,7 +39,7 @@ def random_diameter(problem: MonMDP) -> float:
 
 
 def exploring_against_bound(results: Results, environment: str, monitor: str) -> Answer:
-    """Mean exploring fraction of Directed against the bounds, at every recorded point."""
+    """Compare the mean exploring fraction of Directed with the bounds, at every recorded point."""
     cell = results.cell(environment, monitor, "Directed")
     if cell is None:
         raise MissingError("no runs of Directed")
@@ -53,27 +52,27 @@ def exploring_against_bound(results: Results, environment: str, monitor: str) ->
     shortest = fastest_diameter(problem)
     bound = exploring_bound(steps, pairs, shortest, beta_bar)
     above = bool(np.any(explored > bound))
-    told = f"fastest ρ: D̄ = {shortest:.4g}, bound {bound[-1]:.3g} at the end"
-    beyond_random = False
+    bounds = f"fastest ρ: D̄ = {shortest:.4g}, bound {bound[-1]:.3g} at the end"
+    above_random = False
     if above or work * pairs <= CHEAP:
         longest = random_diameter(problem)
         loose = exploring_bound(steps, pairs, longest, beta_bar)
-        beyond_random = bool(np.any(explored > loose))
-        told += f"; random ρ: D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
+        above_random = bool(np.any(explored > loose))
+        bounds += f"; random ρ: D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
     else:
-        told += "; random ρ: larger, not computed for so many pairs"
-    measured = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring"
-    if beyond_random:
-        return Answer(f"{measured}, above even the bound of random ρ", told, False, -1.0, REFUTED)
+        bounds += "; random ρ: larger, not computed for so many pairs"
+    measured, least = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring", float(bound.min())
+    if above_random:
+        return Answer(f"{measured}, above even the bound of random ρ", bounds, False, -1.0, REFUTED)
     if above:
-        return Answer(f"{measured}, above the bound of the fastest ρ", told, False, -0.5, UNKNOWN)
-    if bound.min() >= 1.0:
-        return Answer(f"{measured}, bound never below {bound.min():.3g}", told, True, float(bound.min()), UNKNOWN)
-    return Answer(f"{measured}, bound {bound[-1]:.3g}", told, True, float((bound - explored).min()), CONFIRMED)
+        return Answer(f"{measured}, above the bound of the fastest ρ", bounds, False, -0.5, UNKNOWN)
+    if least >= 1.0:
+        return Answer(f"{measured}, bound never below {least:.3g}", bounds, True, least, UNKNOWN)
+    return Answer(f"{measured}, bound {bound[-1]:.3g}", bounds, True, float((bound - explored).min()), CONFIRMED)
 
 
-def told_of_bounds(details: list[Detail]) -> str:
-    """How many problems stay below the bound, how many of these bounds say anything, and the tightest of them."""
+def summary_of_bounds(details: list[Detail]) -> str:
+    """The number of problems below the bound, the number of bounds below 1, and the tightest bound."""
     computed = [detail for detail in details if detail.bound]
     if not computed:
         return f"no answer for {len(details)} problems, such as {details[0].about} ({details[0].measured})"

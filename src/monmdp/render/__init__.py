@@ -1,1 +1,1 @@
-"""Pictures of a moment: text for terminals, pixels for everything else. No display, no game library."""
+"""Pictures of scenes and policies: text for terminals, pixels for everything else."""

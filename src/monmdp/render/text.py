@@ -1,48 +1,104 @@
-"""A moment, or a policy, as text for a terminal."""
+"""A scene as text for a terminal, and grids of cells as Rich tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from monmdp.problem import MonMDP
-from monmdp.render.scene import Scene, action_text, reward_text, step_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 ARROWS = {"LEFT": "←", "DOWN": "↓", "RIGHT": "→", "UP": "↑", "STAY": "•"}
 
-#: Tile characters as they look best in a terminal; others are shown as they are.
+#: Characters for tiles in a terminal; other tiles are shown as they are.
 GLYPHS = {".": "·", "<": "◁", ">": "▷", "^": "△", "v": "▽", "#": "█", "P": "◍", "~": "≈", "=": "≈"}
 
 
+@dataclass(frozen=True)
+class Scene:
+    """The agent's state and the result of the last step; `shown_reward` is None while the reward is hidden."""
+
+    state: int
+    action: int | None = None
+    shown_reward: float | None = None
+    monitor_reward: float = 0.0
+    elapsed: int = 0
+    ended: bool = False
+
+    def step_text(self, problem: MonMDP) -> str:
+        """The number of steps, such as `step 3 of 50`."""
+        limit = "" if problem.step_limit is None else f" of {problem.step_limit}"
+        return f"step {self.elapsed}{limit}" + (", episode over" if self.ended else "")
+
+    def action_text(self, problem: MonMDP) -> str:
+        """The last action, such as `RIGHT + ask`."""
+        if self.action is None:
+            return "none yet"
+        env_action, monitor_action = problem.split_action(self.action)
+        text = str(problem.environment.actions[env_action])
+        return text if len(problem.monitor.actions) == 1 else f"{text} + {problem.monitor.actions[monitor_action]}"
+
+    def reward_text(self) -> str:
+        """The last reward, such as `seen: 1` or `hidden`."""
+        if self.action is None:
+            return "none yet"
+        return "hidden" if self.shown_reward is None else f"seen: {self.shown_reward:g}"
+
+
 def draw_text(problem: MonMDP, scene: Scene) -> str:
-    """The grid with the agent as @ and a button as ◉, and below it monitor, action and reward."""
+    """The grid with the agent as @ and a button as ◉, followed by monitor, action and reward."""
     env_state, monitor_state = problem.split_state(scene.state)
-    marks = {**problem.monitor.landmarks, env_state: "@"}
-    glyph = {"button": "◉", "@": "@"}
-    picture = draw_cells(problem, lambda state, tile: glyph[marks[state]] if state in marks else GLYPHS.get(tile, tile))
-    lights = " ".join(f"[{s}]" if i == monitor_state else f" {s} " for i, s in enumerate(problem.monitor.states))
-    rows = [
-        f"{problem.name}, {step_text(problem, scene)}",
-        picture if problem.environment.layout else f"state {problem.environment.state_label(env_state)}",
-        f"monitor  {lights}",
-        f"action   {action_text(problem, scene)}",
-        f"reward   {reward_text(scene)}, monitor {scene.monitor_reward:g}",
+    marks = {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}
+    states = " ".join(f"[{s}]" if i == monitor_state else f" {s} " for i, s in enumerate(problem.monitor.states))
+    lines = [
+        f"{problem.name}, {scene.step_text(problem)}",
+        _draw_cells(problem, marks) or f"state {problem.environment.state_label(env_state)}",
+        f"monitor  {states}",
+        f"action   {scene.action_text(problem)}",
+        f"reward   {scene.reward_text()}, monitor {scene.monitor_reward:g}",
     ]
-    return "\n".join(rows) + "\n"
+    return "\n".join(lines) + "\n"
 
 
-def draw_cells(problem: MonMDP, content: Callable[[int, str], str], width: int = 1) -> str:
-    """A box of cells; content(state, tile) fills each, padded to `width`."""
+def _draw_cells(problem: MonMDP, marks: dict[int, str]) -> str:
+    """A box with one character per cell, marks on top of tiles; empty if states have no positions."""
     layout = problem.environment.layout
     if layout is None:
         return ""
-    rows = [[" " * width] * layout.columns for _ in range(layout.rows)]
+    rows = [[" "] * layout.columns for _ in range(layout.rows)]
     for state, (row, column) in enumerate(layout.cells):
-        rows[row][column] = content(state, layout.tiles[row][column]).center(width)
+        tile = layout.tiles[row][column]
+        rows[row][column] = marks.get(state, GLYPHS.get(tile, tile))
     inner = ["│ " + " ".join(row) + " │" for row in rows]
     bar = "─" * (len(inner[0]) - 2)
     return "\n".join([f"┌{bar}┐", *inner, f"└{bar}┘"])
 
 
+def cell_table(
+    problem: MonMDP, monitor: int, title: str, content: Callable[[int, str], Text], lines: bool = False
+) -> Table:
+    """A Rich table of the grid for one monitor state; content(joint state, tile glyph) fills each cell."""
+    from rich.table import Table
+    from rich.text import Text
+
+    layout = problem.environment.layout
+    assert layout is not None
+    grid = Table(title=title, show_header=False, show_lines=lines, padding=(0, 0), title_style="bold")
+    for _ in range(layout.columns):
+        grid.add_column(justify="center", min_width=3, no_wrap=True)
+    cells = {}
+    for env_state, (row, column) in enumerate(layout.cells):
+        tile = layout.tiles[row][column]
+        cells[row, column] = content(env_state * len(problem.monitor.states) + monitor, GLYPHS.get(tile, tile))
+    for row in range(layout.rows):
+        grid.add_row(*(cells.get((row, column), Text("")) for column in range(layout.columns)))
+    return grid
+
+
 def action_symbol(label: str) -> str:
-    """An arrow for moves, a short word for anything else."""
+    """An arrow for a move, the first two letters for any other action."""
     return ARROWS.get(label, label[:2].lower())

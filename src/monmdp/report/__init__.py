@@ -1,10 +1,10 @@
-"""A results folder as one HTML page that needs no network: overview, curves, claims and a run inspector.
+"""A results folder as one HTML page that works offline: overview, curves, claims and a run inspector.
 
-The charts are a few hundred lines of our own SVG. The usual plotting library would add about 4.7 MB of
-JavaScript, which a phone parses for seconds, and one more dependency; the page has lines, bands and grids only.
+The charts are a few hundred lines of SVG drawn by plain JavaScript. A plotting library would add several megabytes
+for a page that has only lines, bands and grids.
 """
 
 from monmdp.report.assembly import build_page, write_page
-from monmdp.report.inspection import FLAGSHIPS, Flagship
+from monmdp.report.inspector import REPLAYS, Replay
 
-__all__ = ["FLAGSHIPS", "Flagship", "build_page", "write_page"]
+__all__ = ["REPLAYS", "Replay", "build_page", "write_page"]

@@ -1,10 +1,11 @@
-"""The page put together: data, styles and scripts in one file that may not load anything else."""
+"""The page as one file: data, styles and scripts, and a policy that forbids it to load anything else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import html
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -14,86 +15,79 @@ from typing import Any
 
 from monmdp import __version__
 from monmdp.errors import MonMDPError
-from monmdp.figures.style import agent_styles
 from monmdp.paper.claims import check_claims
-from monmdp.report.colours import colours
-from monmdp.report.inspection import FLAGSHIPS, Flagship, inspector_data
+from monmdp.report.inspector import REPLAYS, Replay, inspector_data
 from monmdp.report.overview import overview_data
 from monmdp.report.packing import script_json
 from monmdp.study.results import Results
-from monmdp.study.store import write_aside
+from monmdp.study.store import write_atomically
 
-#: The page's styles, later ones over earlier ones.
-STYLES = ("base.css", "overview.css", "cell.css", "claims.css", "inspector.css", "tiles.css", "narrow.css")
-#: The page's scripts, in the order in which they need each other.
-SCRIPTS = (
-    "elements.js",
-    "data.js",
-    "chart.js",
-    "tiles.js",
-    "overview.js",
-    "cell.js",
-    "claims.js",
-    "grids.js",
-    "world.js",
-    "inspector.js",
-    "main.js",
-)
+#: Parts of the page in the order in which they are concatenated; later styles override earlier ones.
+STYLES = ("base.css", "sections.css", "drawings.css")
+SCRIPTS = ("elements.js", "data.js", "chart.js", "grid.js", "overview.js", "curves.js", "claims.js", "snapshots.js",
+           "inspector.js", "main.js")  # fmt: skip
 
-#: Told what is being done, and how many of all parts are.
+#: Receives the current stage, the number of parts that are done and the number of all parts.
 Progress = Callable[[str, int, int], None]
 
 
 def write_page(folder: Path | str, out: Path | None = None, progress: Progress | None = None) -> Path:
-    """Write the page of a results folder, by default into it, and say where it is."""
+    """Write the page of a results folder, by default as report.html inside it, and return its path."""
     results = Results(folder)
-    place = results.folder / "report.html" if out is None else out
-    if not place.absolute().parent.is_dir():
-        raise MonMDPError(f"The folder of {place} does not exist.")
-    if place.is_dir():
-        raise MonMDPError(f"{place} is a folder; name a file.")
+    path = results.folder / "report.html" if out is None else out
+    if not path.absolute().parent.is_dir():
+        raise MonMDPError(f"The folder of {path} does not exist.")
+    if path.is_dir():
+        raise MonMDPError(f"{path} is a folder; name a file.")
     page = build_page(results, progress=progress)
     try:
-        write_aside(place, page.encode())
+        write_atomically(path, page.encode())
     except OSError as error:
-        raise MonMDPError(f"{place} cannot be written: {error.strerror}.") from None
-    return place
+        raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
 
 
-def build_page(results: Results, flagships: Sequence[Flagship] = FLAGSHIPS, progress: Progress | None = None) -> str:
+def build_page(results: Results, replays: Sequence[Replay] = REPLAYS, progress: Progress | None = None) -> str:
     """The whole page as text."""
-    return assemble(page_data(results, flagships, progress), results.folder.absolute().name)
+    return assemble(page_data(results, replays, progress), results.folder.absolute().name)
 
 
-def page_data(results: Results, flagships: Sequence[Flagship], progress: Progress | None) -> dict[str, Any]:
+def page_data(results: Results, replays: Sequence[Replay], progress: Progress | None) -> dict[str, Any]:
     """Everything the scripts read, as plain values."""
-    total = len(results.cells) + sum(len(flagship.agents) for flagship in flagships)
+    total = len(results.cells) + sum(len(replay.agents) for replay in replays)
     done = 0
 
-    def tell(what: str, more: int = 1) -> None:
+    def advance(stage: str, parts: int = 1) -> None:
         nonlocal done
-        done += more
+        done += parts
         if progress is not None:
-            progress(what, done, total)
+            progress(stage, done, total)
 
-    tell("reading curves", 0)
-    overview = overview_data(results, partial(tell, "reading curves"))
-    tell("checking claims", 0)
-    claims = [asdict(claim) for claim in check_claims(results)]
-    tell("training runs to look into", 0)
+    advance("reading curves", 0)
     return {
         "version": __version__,
         "folder": results.folder.absolute().name,
-        "agents": [{"name": agent, **colours(style)} for agent, style in agent_styles(results.agents).items()],
-        "damaged": results.damaged,
-        **overview,
-        "claims": claims,
-        "inspector": inspector_data(flagships, partial(tell, "training runs to look into")),
+        "notes": _notes(results),
+        **overview_data(results, partial(advance, "reading curves")),
+        "claims": [asdict(claim) for claim in check_claims(results)],
+        "inspector": inspector_data(replays, partial(advance, "training runs for the inspector")),
     }
 
 
+def _notes(results: Results) -> list[str]:
+    """What is missing in the folder."""
+    total, present = len(results.problems) * len(results.agents), len(results.cells)
+    single = sum(len(cell.seeds) == 1 for cell in results.cells.values())
+    notes = (
+        (total - present, f"of {total} combinations of problem and agent have no runs; they are hatched."),
+        (single, f"of {present} cells have a single seed and therefore no intervals."),
+        (len(results.damaged), f"damaged files were ignored: {' '.join(results.damaged)}"),
+    )
+    return [f"{count} {text}" for count, text in notes if count]
+
+
 def assemble(data: dict[str, Any], title: str) -> str:
-    """The page around its data; its policy forbids every request, and every script and style but its own."""
+    """The page around its data; its policy forbids every request, and every script and style except its own."""
     script = "(() => {\n'use strict';\n" + "\n".join(_text(name) for name in SCRIPTS) + "\n})();\n"
     style = "".join(_text(name) for name in STYLES)
     slots = {
@@ -104,8 +98,7 @@ def assemble(data: dict[str, Any], title: str) -> str:
         "data": script_json(data),
         "script": script,
     }
-    first, *parts = _text("page.html").split("{{")  # slots are filled in one pass, so that no value is read as one
-    return first + "".join(slots[part.split("}}", 1)[0]] + part.split("}}", 1)[1] for part in parts)
+    return re.sub(r"{{(\w+)}}", lambda slot: slots[slot[1]], _text("page.html"))  # values are not searched for slots
 
 
 def _text(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What the overview and the curves of the page show: every problem, and every agent's runs in it."""
+"""Data of the overview and the curves: every problem with the runs of every agent."""
 
 from __future__ import annotations
 
@@ -8,76 +8,76 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.figures.style import agent_styles
 from monmdp.machine import n_cores
-from monmdp.problem import Integers, MonMDP
+from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.report.packing import number, pack, pack_widths
-from monmdp.statistics import Interval, mean_interval, steps_until_solved, wilson
+from monmdp.statistics import mean_interval, steps_until_solved, wilson
 from monmdp.study.results import CellResults, Results
+from monmdp.training.metrics import METRICS
 
-#: Curves that can be looked at, by their column.
-METRICS = ("return", "observed", "beta", "visited", "explored")
-#: Points of a curve: evenly spaced ones, and early ones for a logarithmic axis.
+#: Points kept of a long curve: evenly spaced ones, and early ones for a logarithmic axis.
 EVEN_POINTS, EARLY_POINTS = 171, 50
 
-#: Called after every cell.
-Tick = Callable[[], None]
 
-
-def overview_data(results: Results, tick: Tick) -> dict[str, Any]:
-    """Problems in order, each with one entry an agent, None where there are no runs."""
-    told = _told(results, tick)
-    axes: dict[bytes, tuple[int, dict[str, Any]]] = {}  # cells share their steps, so each set of them is told once
-    problems = []
-    for environment, monitor in results.problems:
-        cells: list[dict[str, Any] | None] = []
-        for agent in results.agents:
-            cell = results.cell(environment, monitor, agent)
-            if cell is None:
-                cells.append(None)
-                continue
-            steps = cell.steps[thinned(len(cell.steps))]
+def overview_data(results: Results, tick: Callable[[], None]) -> dict[str, Any]:
+    """Metrics, agents and problems; a problem has one cell per agent, None without runs. Calls tick after each cell."""
+    cells = {}
+    axes: dict[bytes, tuple[int, dict[str, Any]]] = {}  # most cells record at the same steps: write each array once
+    with ThreadPoolExecutor(n_cores()) as pool:  # most of the time goes into decompression and hashing
+        for (key, cell), data in zip(results.cells.items(), pool.map(cell_data, results.cells.values()), strict=True):
+            steps = cell.steps[kept_points(len(cell.steps))]
             axis, _ = axes.setdefault(steps.tobytes(), (len(axes), pack(steps)))
-            cells.append({**told[environment, monitor, agent], "axis": axis})
-        picture = _picture(results.of_problem(environment, monitor)[0].problem)
-        problems.append({"environment": environment, "monitor": monitor, "picture": picture, "cells": cells})
-    return {"problems": problems, "axes": [packed for _, packed in axes.values()]}
-
-
-def _told(results: Results, tick: Tick) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Every cell's data; reading is mostly decompression and hashing, which threads do side by side."""
-    told = {}
-    with ThreadPoolExecutor(n_cores()) as pool:
-        try:
-            for key, data in zip(results.cells, pool.map(cell_data, results.cells.values()), strict=True):
-                told[key] = data
-                tick()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return told
-
-
-def cell_data(cell: CellResults) -> dict[str, Any]:
-    """The numbers of a cell, and its curves at the kept points."""
-    curves, kept = cell.curves(METRICS), thinned(len(cell.steps))
-    runs, final = len(cell.seeds), cell.final_returns
-    evaluated = bool(np.isfinite(final).all())
+            cells[key] = {**data, "axis": axis}
+            tick()
+    styles = agent_styles(results.agents)
     return {
-        "seeds": runs,
-        "steps": int(cell.steps[-1]),
-        "optimum": number(cell.target_return),
-        "solved": int(cell.solved.sum()) if evaluated else None,
-        "interval": _bounds(wilson(int(cell.solved.sum()), runs)) if evaluated else None,
-        "final": _estimate(final) if evaluated else None,
-        "observed": _estimate(curves["observed"][:, -1]),
-        "until": _median_until_solved(cell, curves["return"]) if evaluated else None,
-        "betaBar": cell.settings.get("agent_options", {}).get("beta_bar"),
-        "curves": {name: _band(curves[name][:, kept]) for name in METRICS},
+        "metrics": [
+            {"name": m.column, "label": m.label, "description": m.description, "integer": m.dtype is np.int64}
+            for m in METRICS
+        ],
+        "agents": [{"name": a, "colour": styles[a].colour, **_score(results.of_agent(a))} for a in results.agents],
+        "problems": [
+            {
+                "environment": environment,
+                "monitor": monitor,
+                "tiles": _tiles(results.of_problem(environment, monitor)[0].problem),
+                "cells": [cells.get((environment, monitor, agent)) for agent in results.agents],
+            }
+            for environment, monitor in results.problems
+        ],
+        "axes": [steps for _, steps in axes.values()],
+        "runs": sum(len(cell.seeds) for cell in results.cells.values()),
     }
 
 
-def thinned(points: int) -> Integers:
-    """Indices of the points that the page keeps of so many."""
+def cell_data(cell: CellResults) -> dict[str, Any]:
+    """Summary numbers and curves of a cell; intervals have a level of 95%. None stands for numbers without evaluation.
+
+    until: the median over seeds of the step from which on a run is solved, None if fewer than half end solved.
+    """
+    curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
+    n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
+    until = steps_until_solved(cell.steps, curves["return"], cell.target_return) if evaluated else np.inf
+    return {
+        "seeds": len(cell.seeds),
+        "steps": int(cell.steps[-1]),
+        "solved": n_solved if evaluated else None,
+        "share": [float(value) for value in wilson(n_solved, len(cell.seeds))] if evaluated else None,
+        "until": number(float(np.median(until))),
+        "levels": levels(cell.target_return, cell.settings.get("agent_options", {}).get("beta_bar")),
+        "curves": {name: _curve(values[:, kept]) for name, values in curves.items()},
+    }
+
+
+def levels(optimum: float, beta_bar: float | None) -> dict[str, dict[str, Any]]:
+    """Metric → a horizontal line of its chart: the optimal return, and the β above which the agent explores."""
+    lines = {"return": ("optimum", number(optimum)), "beta": ("explores above", beta_bar)}
+    return {name: {"text": text, "value": value} for name, (text, value) in lines.items() if value is not None}
+
+
+def kept_points(points: int) -> Integers:
+    """Indices of the points that the page keeps of a curve of that length."""
     if points <= EVEN_POINTS + EARLY_POINTS:
         return np.arange(points)
     even = np.linspace(0, points - 1, EVEN_POINTS)
@@ -85,34 +85,32 @@ def thinned(points: int) -> Integers:
     return np.unique(np.rint(np.concatenate([even, early])).astype(np.int64))
 
 
-def _band(values: np.ndarray) -> dict[str, Any] | None:
-    """Mean over seeds and half width of its 95% interval where all seeds have a value; None without any."""
+def _curve(values: Floats) -> dict[str, Any] | None:
+    """Mean over seeds and half width of its interval, unknown where a seed has no value; None if that is everywhere."""
     known = np.isfinite(values).all(0)
     if not known.any():
         return None
     mean, half = np.full((2, values.shape[1]), np.nan)
     estimate, _, high = mean_interval(values[:, known])
     mean[known], half[known] = estimate, high - estimate
-    return {"mean": pack(mean), "half": pack_widths(half)}
+    return {"mean": pack(mean), "half": pack_widths(half), "final": [number(mean[-1]), number(half[-1])]}
 
 
-def _estimate(values: np.ndarray) -> dict[str, float | None]:
-    """Mean over seeds and half width of its 95% interval, None for a single seed."""
-    estimate, _, high = mean_interval(values)
-    return {"mean": number(estimate), "half": number(high - estimate)}
+def _score(cells: list[CellResults]) -> dict[str, Any]:
+    """Fraction of an agent's runs that ended solved, and the number of problems in which all of them did."""
+    solved = [cell.solved for cell in cells if _evaluated(cell)]
+    return {
+        "share": float(np.concatenate(solved).mean()) if solved else None,
+        "allSolved": sum(bool(runs.all()) for runs in solved),
+        "evaluated": len(solved),
+    }
 
 
-def _bounds(interval: Interval) -> list[float]:
-    return [float(interval.low), float(interval.high)]
+def _evaluated(cell: CellResults) -> bool:
+    return bool(np.isfinite(cell.final_returns).all())
 
 
-def _median_until_solved(cell: CellResults, returns: np.ndarray) -> float | None:
-    """Median over all seeds of the steps until solved for good; None if fewer than half of them get there."""
-    return number(float(np.median(steps_until_solved(cell.steps, returns, cell.target_return))))
-
-
-def _picture(problem: MonMDP | None) -> list[str] | None:
-    """The map of a problem that can be built again and has one."""
-    if problem is None or problem.environment.layout is None:
-        return None
-    return list(problem.environment.layout.tiles)
+def _tiles(problem: MonMDP | None) -> list[str] | None:
+    """The map of a problem, where the problem can be rebuilt and has one."""
+    layout = problem and problem.environment.layout
+    return list(layout.tiles) if layout else None

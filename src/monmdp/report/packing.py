@@ -1,4 +1,4 @@
-"""Numbers and names on their way into the page: compact arrays, and JSON that cannot leave its script element."""
+"""Values for the page: compact arrays, and JSON that is safe inside a script element."""
 
 from __future__ import annotations
 
@@ -10,38 +10,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Steps of a quantised array: those of an unsigned 16-bit number.
+#: The largest unsigned 16-bit number: levels of a quantised array.
 LEVELS = 2**16 - 1
 
-#: Characters with which a text could end a script element or, in old browsers, a line of a script.
+#: Characters that could end a script element or, in old browsers, a line of a script.
 _ESCAPES = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def pack(values: npt.ArrayLike) -> dict[str, Any]:
-    """Base64 of little-endian numbers: floats in 32 bits, whole numbers ≥ 0 in as few bytes as they need."""
-    found = np.asarray(values)
-    kind = "f4" if found.dtype.kind == "f" else _unsigned(int(found.max(initial=0)))
-    return {"type": kind, "data": base64.b64encode(found.astype(f"<{kind}").tobytes()).decode()}
+    """Base64 of little-endian numbers: floats in 32 bits, integers ≥ 0 in the fewest bytes that hold them."""
+    array = np.asarray(values)
+    kind = "f4" if array.dtype.kind == "f" else np.min_scalar_type(int(array.max(initial=0))).str[1:]
+    return {"type": kind, "data": base64.b64encode(array.astype(f"<{kind}").tobytes()).decode()}
 
 
 def pack_widths(values: npt.ArrayLike) -> dict[str, Any] | None:
-    """Widths ≥ 0 in 65,535 steps of the largest, enough for a band; unknown ones as 0, None if all are."""
-    found = np.nan_to_num(np.asarray(values, np.float64))
-    largest = float(found.max(initial=0.0))
+    """Widths ≥ 0 of a band, quantised to 65,535 levels of the largest; NaN becomes 0. None if all are 0."""
+    widths = np.nan_to_num(np.asarray(values, np.float64))
+    largest = float(widths.max(initial=0.0))
     if largest == 0.0:
         return None
-    return {**pack(np.rint(found / largest * LEVELS).astype(np.int64)), "scale": largest / LEVELS}
-
-
-def _unsigned(largest: int) -> str:
-    return next(kind for kind, bits in (("u1", 8), ("u2", 16), ("u4", 32)) if largest < 2**bits)
+    return {**pack(np.rint(widths / largest * LEVELS).astype(np.int64)), "scale": largest / LEVELS}
 
 
 def number(value: float) -> float | None:
-    """A number as JSON knows it: None unless it is finite."""
+    """A number as JSON allows it: None unless it is finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def script_json(value: Any) -> str:
-    """JSON that is safe between script tags, whatever the names in it are."""
+    """JSON that is safe between script tags, whatever names it contains."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)

@@ -1,46 +1,47 @@
-"""From sweeps to batches: which seeds of which cell are still to do, the longest first."""
+"""From sweeps to batches: which seeds of which job are still to do, the longest first."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
-from monmdp.study.cells import Cell
 from monmdp.study.sweep import Sweep
-from monmdp.training.job import as_seeds
+from monmdp.training.job import Job, as_seeds, identity
+from monmdp.training.metrics import METRICS
 
-#: Seeds of a batch: few enough to lose little, many enough for files of a decent size.
+#: Seeds per batch: few, so that little is lost when a batch is stopped, and enough for files of a reasonable size.
 BATCH = 25
-
-#: Seconds, measured once: a step, a byte of the agent's memory that a step touches, and an exact evaluation.
+#: Measured seconds per step, per byte of the agent's memory that a step touches, and per exact evaluation.
 STEP_SECONDS, BYTE_SECONDS, EVALUATION_SECONDS = 1.8e-7, 2e-10, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some seeds of a cell: what a worker takes at a time, and what a file holds."""
+    """Some seeds of a job: the unit that an executor trains and that a file holds."""
 
-    cell: Cell
+    job: Job
     seeds: tuple[int, ...]
 
-    @property
-    def name(self) -> str:
-        """The same for the same seeds of the same cell."""
-        return batch_name(self.cell.identity, self.seeds)
+    def __str__(self) -> str:
+        return f"{self.job.agent_name} in {self.job.problem.name}"
+
+    @cached_property
+    def identity(self) -> str:
+        """The hash of the job's settings."""
+        return identity(self.job.run_settings)
 
     @property
     def steps(self) -> int:
-        """Training steps of all its seeds together."""
-        return self.cell.job.steps * len(self.seeds)
+        """Training steps of all seeds."""
+        return self.job.steps * len(self.seeds)
 
     @cached_property
     def seconds(self) -> float:
-        """About how long it takes on one core."""
-        job = self.cell.job
+        """Estimated training time on one core."""
+        job = self.job
         touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
         planning = planning_point = 0.0
         if isinstance(job.agent, HasTimeEstimate):
@@ -48,48 +49,49 @@ class Batch:
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
-    @property
+    @cached_property
     def memory(self) -> int:
-        """About how many bytes a running seed and the results of the batch take."""
-        job = self.cell.job
-        return memory_bytes(job.agent, job.world, job.steps) + 48 * len(self.seeds) * len(job.point_steps)
+        """Estimated bytes of one running seed and of the records of all seeds."""
+        job = self.job
+        records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
+        return memory_bytes(job.agent, job.world, job.steps) + records
 
 
-def batch_name(identity: str, seeds: tuple[int, ...]) -> str:
-    """The same for the same seeds of the same cell, wherever it runs."""
-    return f"{identity}-{hashlib.sha256(repr(seeds).encode()).hexdigest()[:8]}"
-
-
-def wanted(sweeps: Sweep | Iterable[Sweep]) -> list[tuple[Cell, list[int]]]:
-    """Every cell once, with all seeds that any of the sweeps asks for."""
-    cells: dict[str, Cell] = {}
+def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
+    """Every job of some sweeps once, with all seeds that any of the sweeps asks for."""
+    jobs: dict[str, Job] = {}
     seeds: dict[str, set[int]] = {}
     for sweep in [sweeps] if isinstance(sweeps, Sweep) else sweeps:
         chosen = as_seeds(sweep.seeds)
-        for cell in sweep.cells():
-            cells.setdefault(cell.identity, cell)
-            seeds.setdefault(cell.identity, set()).update(chosen)
-    return [(cells[identity], sorted(seeds[identity])) for identity in cells]
+        for job in sweep.jobs():
+            key = identity(job.run_settings)
+            jobs.setdefault(key, job)
+            seeds.setdefault(key, set()).update(chosen)
+    return [Batch(job, tuple(sorted(seeds[key]))) for key, job in jobs.items()]
 
 
-def batches(wishes: Iterable[tuple[Cell, list[int]]], done: dict[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
-    """What is left to do of shard i of n, longest first.
+def cut(batch: Batch, size: int) -> list[Batch]:
+    """A batch as batches of at most `size` seeds."""
+    return [Batch(batch.job, batch.seeds[start : start + size]) for start in range(0, len(batch.seeds), size)]
 
-    Batches are cut, sorted and dealt out before anything is left out, so that every shard and every resumed sweep cuts
-    alike, and shards take about equally long.
+
+def remaining(requests: Iterable[Batch], done: Mapping[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
+    """The batches of shard i of n that are not done yet, longest first; done: identity → seeds.
+
+    Batches are cut, sorted and assigned to shards before finished seeds are left out, so that every shard and every
+    resumed sweep cuts them in the same places, and shards take about equally long.
     """
-    cut = [
-        Batch(cell, tuple(seeds[start : start + BATCH]))
-        for cell, seeds in wishes
-        for start in range(0, len(seeds), BATCH)
-    ]
-    mine = sorted(cut, key=lambda batch: -batch.seconds)[shard[0] - 1 :: shard[1]]
+    batches = [part for request in requests for part in cut(request, BATCH)]
     left = []
-    for batch in mine:
-        seeds = tuple(seed for seed in batch.seeds if seed not in done.get(batch.cell.identity, ()))
+    for batch in _longest_first(batches)[shard[0] - 1 :: shard[1]]:
+        seeds = tuple(seed for seed in batch.seeds if seed not in done.get(batch.identity, ()))
         if seeds:
-            left.append(Batch(batch.cell, seeds))
-    return sorted(left, key=lambda batch: -batch.seconds)  # what is left of a batch may be short
+            left.append(Batch(batch.job, seeds))
+    return _longest_first(left)
+
+
+def _longest_first(batches: Iterable[Batch]) -> list[Batch]:
+    return sorted(batches, key=lambda batch: -batch.seconds)
 
 
 def parse_shard(text: str) -> tuple[int, int]:

@@ -1,42 +1,48 @@
-"""A results folder as figures, claims and the page read it: cells by environment, monitor and agent.
+"""A results folder as its readers see it: `load`, `mean_curves`, figures, claims, the page and exports.
 
-Nothing is kept but small summaries; curves are read from disk when they are asked for.
+Only small summaries are kept in memory; curves are read from disk on demand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import policy_return
 from monmdp.join import make
-from monmdp.paper.protocol import DEFAULT_STEPS, PAPER_MONITORS
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
-from monmdp.study.store import DamagedFileError, Entry, Store, read_entry, read_table
-from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
+from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, sync_folder, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
-#: Settings by which cells of the same names may differ, in the order in which a label tells them.
-_TELLING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Settings by which cells of the same names may differ, in the order in which a label lists them.
+_DISTINGUISHING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
 
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """All runs of one agent in one problem. `agent` is a label: the name, and what sets it apart if need be."""
+    """All runs of one agent in one problem with the same settings.
 
+    agent: a label, the agent's name followed by settings if these alone distinguish it from another cell.
+    """
+
+    identity: str
     environment: str
     monitor: str
     agent: str
     settings: dict[str, Any]
-    curve_files: tuple[Entry, ...]
-    table_files: tuple[Entry, ...]
+    files: dict[str, list[Entry]]
 
     @property
     def problem_name(self) -> str:
@@ -46,49 +52,43 @@ class CellResults:
     @cached_property
     def seeds(self) -> list[int]:
         """Seeds with both curves and tables, in increasing order."""
-        curves = {seed for entry in self.curve_files for seed in entry.seeds}
-        return sorted(curves & {seed for entry in self.table_files for seed in entry.seeds})
+        curves, tables = ({seed for entry in self.files[kind] for seed in entry.seeds} for kind in KINDS)
+        return sorted(curves & tables)
 
     @cached_property
     def steps(self) -> Integers:
         """Training steps of the recording points, [point]."""
         return recording_points(self.settings["steps"], self.settings["points"])
 
+    def rows(self, kind: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of all runs from files of a kind, in the order of `seeds`."""
+        return read_runs(self.files[kind], self.seeds, columns)
+
     def curves(self, columns: Sequence[str]) -> dict[str, np.ndarray]:
-        """Column → values [seed, point], in the order of `seeds`: return, observed, visited, beta, explored."""
-        rows: dict[int, dict[str, np.ndarray]] = {}
-        for entry in self.curve_files:
-            _, table = read_table(entry.path, list(columns))
-            blocks = {name: table.column(name).to_numpy().reshape(len(entry.seeds), -1) for name in columns}
-            for i, seed in enumerate(entry.seeds):
-                rows.setdefault(seed, {name: block[i] for name, block in blocks.items()})
-        return {name: np.stack([rows[seed][name] for seed in self.seeds]) for name in columns}
+        """Column of a metric → values [seed, point], in the order of `seeds`."""
+        table = self.rows("curves", columns)
+        return {name: table.column(name).to_numpy().reshape(len(self.seeds), -1) for name in columns}
 
     def curve(self, column: str) -> np.ndarray:
-        """One column of the curves, [seed, point]."""
+        """One metric, [seed, point]."""
         return self.curves([column])[column]
 
     def finals(self, columns: Sequence[str]) -> dict[str, list[Any]]:
-        """Column → one value a seed, in the order of `seeds`: target_return, final_return, solved, visit_counts, …"""
-        rows: dict[int, dict[str, Any]] = {}
-        for entry in self.table_files:
-            _, table = read_table(entry.path, ["seed", *columns])
-            for row in table.to_pylist():
-                rows.setdefault(row["seed"], row)
-        return {name: [rows[seed][name] for seed in self.seeds] for name in columns}
+        """Column → one value per seed, in the order of `seeds`: target_return, final_return, solved, visit_counts, …"""
+        table = self.rows("tables", columns)
+        return {name: table.column(name).to_pylist() for name in columns}
 
     def final_table(self, column: str, seed: int) -> np.ndarray:
-        """visit_counts or q of one seed, [S, A]; needs a problem that can be built again from its names."""
+        """visit_counts or q of one seed, [S, A]; needs a problem that can be rebuilt from its names."""
         if self.problem is None:
             raise MonMDPError(f"{self.problem_name} cannot be built again from its name.")
-        listed = self.finals([column])[column][self.seeds.index(seed)]
-        values = np.array([np.nan if value is None else value for value in listed])
-        return values.reshape(self.problem.n_states, self.problem.n_actions)
+        values = self.rows("tables", [column]).column(column)[self.seeds.index(seed)].values
+        return np.array(values.to_numpy(zero_copy_only=False).reshape(self.problem.n_states, self.problem.n_actions))
 
     @cached_property
     def _outcome(self) -> tuple[Floats, float]:
-        found = self.finals(["final_return", "target_return"])
-        return np.array(found["final_return"], np.float64), float(found["target_return"][0])
+        finals = self.finals(["final_return", "target_return"])
+        return np.array(finals["final_return"], np.float64), float(finals["target_return"][0])
 
     @property
     def final_returns(self) -> Floats:
@@ -97,17 +97,17 @@ class CellResults:
 
     @property
     def target_return(self) -> float:
-        """The optimal return or, where some rewards can never be seen, what the minimax policy earns; see `Curves`."""
+        """The return that can be learned; see `Curves`."""
         return self._outcome[1]
 
     @property
     def solved(self) -> Booleans:
-        """Which seeds ended earning the target return, [seed]."""
+        """Whether each seed ended with the target return, [seed]."""
         return np.asarray(self.final_returns >= self.target_return - SOLVED_WITHIN)
 
     @cached_property
     def problem(self) -> MonMDP | None:
-        """The problem built again from its names; None if that does not give the same problem."""
+        """The problem rebuilt from its names; None if that does not give the same problem."""
         try:
             made = make(self.environment, self.monitor, discount=self.settings["discount"])
         except MonMDPError:
@@ -116,7 +116,7 @@ class CellResults:
 
     @cached_property
     def random_return(self) -> float:
-        """What acting uniformly at random earns within the step limit; NaN where the problem cannot be built."""
+        """The return of acting uniformly at random within the step limit; NaN if the problem cannot be rebuilt."""
         if self.problem is None:
             return float("nan")
         shape = (self.problem.n_states, self.problem.n_actions)
@@ -124,50 +124,50 @@ class CellResults:
 
 
 class Results:
-    """The cells of a folder, in the paper's order and then by name; damaged files are listed and left out."""
+    """The cells of a folder; environments, monitors and agents in the paper's order and then by name.
 
-    def __init__(self, folder: Path | str) -> None:
+    files: identity → kind → files. damage: damaged or foreign file → message; these files are left out.
+    required: raise an error if there are no runs.
+    """
+
+    def __init__(self, folder: Path | str, required: bool = True) -> None:
         self.folder = Path(folder)
-        self.damaged: list[str] = []
-        self.cells: dict[tuple[str, str, str], CellResults] = {}
-        for cell in self._read(Store(folder)):
-            if cell.seeds:
-                self.cells[cell.environment, cell.monitor, cell.agent] = cell
-        if not self.cells:
-            raise MonMDPError(f"{self.folder} has no results yet; monmdp reproduce --out {self.folder} makes some.")
-        environments, monitors, agents = zip(*self.cells, strict=True)
-        self.environments = _ordered(environments, DEFAULT_STEPS)
-        self.monitors = _ordered(monitors, PAPER_MONITORS)
-        self.agents = _ordered(agents, PAPER_AGENTS)
-
-    def _read(self, store: Store) -> Iterator[CellResults]:
-        files: dict[str, dict[str, list[Entry]]] = {"curves": {}, "tables": {}}
+        self.damage: dict[Path, str] = {}
+        self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
-        for kind, found in files.items():
+        store = Store(folder)
+        for kind in KINDS:
             for path in store.files(kind):
                 try:
                     entry = read_entry(path)
                 except DamagedFileError as damage:
-                    self.damaged.append(str(damage))
-                    continue
-                settings[entry.identity] = entry.settings
-                found.setdefault(entry.identity, []).append(entry)
-        labels = _labels(settings)
-        for identity, told in settings.items():
-            yield CellResults(
-                environment=told["environment"],
-                monitor=told["monitor"],
-                agent=labels[identity],
-                settings=told,
-                curve_files=tuple(files["curves"].get(identity, ())),
-                table_files=tuple(files["tables"].get(identity, ())),
-            )
+                    self.damage[path] = str(damage)
+                else:
+                    settings[entry.identity] = entry.settings
+                    self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
+        labels = _agent_labels(settings)
+        self.cells: dict[tuple[str, str, str], CellResults] = {}
+        for key, values in settings.items():
+            names = values["environment"], values["monitor"], labels[key]
+            cell = CellResults(key, *names, values, self.files[key])
+            if cell.seeds:
+                self.cells[names] = cell
+        if required and not self.cells:
+            raise MonMDPError(f"{self.folder} has no results yet; monmdp reproduce --out {self.folder} makes some.")
+        self.environments = _ordered((names[0] for names in self.cells), DEFAULT_STEPS)
+        self.monitors = _ordered((names[1] for names in self.cells), PAPER_MONITORS)
+        self.agents = _ordered((names[2] for names in self.cells), PAPER_AGENTS)
+
+    @property
+    def damaged(self) -> list[str]:
+        """One message per damaged file."""
+        return list(self.damage.values())
 
     @cached_property
     def problems(self) -> list[tuple[str, str]]:
         """(environment, monitor) of every problem with any runs, in order."""
-        there = {(environment, monitor) for environment, monitor, _ in self.cells}
-        return [(e, m) for e in self.environments for m in self.monitors if (e, m) in there]
+        known = {(environment, monitor) for environment, monitor, _ in self.cells}
+        return [(e, m) for e in self.environments for m in self.monitors if (e, m) in known]
 
     def cell(self, environment: str, monitor: str, agent: str) -> CellResults | None:
         """The runs of an agent in a problem, or None."""
@@ -175,31 +175,87 @@ class Results:
 
     def of_problem(self, environment: str, monitor: str) -> list[CellResults]:
         """The cells of a problem, in the order of the agents."""
-        found = (self.cell(environment, monitor, agent) for agent in self.agents)
-        return [cell for cell in found if cell is not None]
+        cells = (self.cell(environment, monitor, agent) for agent in self.agents)
+        return [cell for cell in cells if cell is not None]
 
     def of_agent(self, agent: str) -> list[CellResults]:
         """The cells of an agent, in the order of the problems."""
-        found = (self.cell(environment, monitor, agent) for environment, monitor in self.problems)
-        return [cell for cell in found if cell is not None]
+        cells = (self.cell(environment, monitor, agent) for environment, monitor in self.problems)
+        return [cell for cell in cells if cell is not None]
+
+
+def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "curves") -> pa.Table:
+    """All results of a folder as one Arrow table (`.to_pandas()`, `polars.from_arrow`).
+
+    curves: one row per run and point: environment, monitor, agent, cell, seed, step, and the metrics return, observed,
+    visited, beta, explored. kind="tables": one row per run with final tables. Damaged files are named in a warning and
+    left out; a run in two files counts once.
+    """
+    import pyarrow as pa
+
+    if kind not in KINDS:
+        raise MonMDPError(f"Results are {' or '.join(KINDS)}, not {kind!r}.")
+    results = Results(folder)
+    for message in results.damaged:
+        warnings.warn(message, stacklevel=2)
+    tables = [cell.rows(kind, columns) for cell in results.cells.values()]
+    return pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+
+
+def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
+    """Cell → its steps [point] and the mean and standard error of the return over seeds [point]."""
+    curves = {}
+    for cell in Results(folder).cells.values():
+        returns = cell.curve("return")
+        n_seeds = len(returns)
+        error = returns.std(0, ddof=1) / np.sqrt(n_seeds) if n_seeds > 1 else np.full(returns.shape[1], np.nan)
+        curves[cell.identity] = {"steps": cell.steps, "mean": returns.mean(0), "standard_error": error}
+    return curves
+
+
+def compact(folder: Path | str) -> tuple[int, int]:
+    """Merge the files of every cell; returns the number of files before and after.
+
+    The merged file is on disk before the first of its parts is removed; a run that is in two files for a moment
+    counts once. Damaged files are left alone.
+    """
+    results = Results(folder, required=False)
+    before = after = len(results.damage)
+    for files in results.files.values():
+        for kind, entries in files.items():
+            before += len(entries)
+            after += bool(entries)
+            if len(entries) > 1:
+                _merge(entries, kind)
+    return before, after
+
+
+def _merge(entries: list[Entry], kind: str) -> None:
+    seeds = sorted({seed for entry in entries for seed in entry.seeds})
+    folder, settings = entries[0].path.parent, entries[0].settings
+    path = write_parquet(folder, read_runs(entries, seeds).combine_chunks(), kind, settings, seeds)
+    sync_folder(folder)
+    for entry in entries:
+        if entry.path != path:
+            entry.path.unlink()
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:
     """Known names in their own order, then all others by name."""
-    there = set(names)
-    known = [name for name in first if name in there]
-    return known + sorted(there - set(known))
+    present = set(names)
+    known = [name for name in first if name in present]
+    return known + sorted(present - set(known))
 
 
-def _labels(settings: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Cell → its agent's name, with the settings that differ where cells share all three names."""
+def _agent_labels(settings: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Identity → the agent's name, with the settings that differ where cells share all three names."""
     sharing: dict[tuple[str, str, str], list[str]] = {}
-    for identity, told in settings.items():
-        sharing.setdefault((told["environment"], told["monitor"], told["agent"]), []).append(identity)
+    for key, values in settings.items():
+        sharing.setdefault((values["environment"], values["monitor"], values["agent"]), []).append(key)
     labels = {}
-    for (_, _, agent), identities in sharing.items():
-        differing = [key for key in _TELLING if len({str(settings[identity].get(key)) for identity in identities}) > 1]
-        for identity in identities:
-            apart = [f"{key} {settings[identity].get(key)}" for key in differing]
-            labels[identity] = f"{agent} [{', '.join(apart)}]" if apart else agent
+    for (_, _, agent), keys in sharing.items():
+        differing = [name for name in _DISTINGUISHING if len({str(settings[key].get(name)) for key in keys}) > 1]
+        for key in keys:
+            differences = [f"{name} {settings[key].get(name)}" for name in differing]
+            labels[key] = f"{agent} [{', '.join(differences)}]" if differences else agent
     return labels

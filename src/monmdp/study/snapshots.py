@@ -1,4 +1,4 @@
-"""One run seen from inside: what an agent knows and wants at evenly spaced moments of its training."""
+"""The internal state of one run at evenly spaced moments of its training: estimates, goal and metrics."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
-from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.protocol import paper_job
 from monmdp.training.run import Run
 
 
 class Snapshots(NamedTuple):
     """Arrays over moments k, in the problem's own states and actions; see `Curves` for the curves among them.
 
-    states [k]: where the agent is; visits, q [k, S, A]; reward_model, reward_counts [k, environment pairs];
-    goals [k]: the pair the agent is after, -1 for none; goal_values [k, S, A]: its successor values toward it.
-    Where there is nothing to tell, values are NaN.
+    states [k]: the agent's state; visits, q [k, S, A]; reward_model, reward_counts [k, environment pairs];
+    goals [k]: the pair that the agent explores toward, -1 for none; goal_values [k, S, A]: the values that lead to it.
+    Values that do not exist are NaN.
     """
 
     problem: MonMDP
@@ -42,7 +42,7 @@ class Snapshots(NamedTuple):
 def take_snapshots(
     problem: MonMDP, agent: Agent | str = "Directed", seed: int = 0, steps: int | None = None, count: int = 120
 ) -> Snapshots:
-    """Train one seed as `train` does, and look inside at `count` evenly spaced moments and at the end."""
+    """Train one seed as `train` does, and record its state at `count` evenly spaced moments and at the end."""
     job = paper_job(problem, agent, steps, min(count, steps) if steps is not None else count)
     run = Run(job, seed)
     if not hasattr(run.memory, "reward_model"):

@@ -1,11 +1,11 @@
-"""Results as Parquet files that appear whole or not at all, and say what they are.
+"""Results as Parquet files that appear whole or not at all, and describe themselves.
 
     results/monmdp.json                                 format of the folder
     results/curves/Empty/Ask/Directed/<name>.parquet    one row per run and point
     results/tables/Empty/Ask/Directed/<name>.parquet    one row per run: N, Q, R̂, final and optimal return
 
-A name is cell, seeds and a fingerprint of the file's bytes, so that any damage shows. A batch's tables are
-written first and its curves last; a batch counts when both are there.
+A name consists of hashes of the settings, of the seeds and of the file's bytes, so that any damage is detected. The
+tables of some seeds are written first and their curves last; a run counts when both are there.
 """
 
 from __future__ import annotations
@@ -17,40 +17,45 @@ import json
 import os
 import re
 import uuid
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from monmdp.errors import MonMDPError, nearest
 from monmdp.training.curves import Curves
+from monmdp.training.job import identity
+from monmdp.training.metrics import METRICS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from monmdp.study.plan import Batch
-
 FORMAT = 1
 KINDS = ("curves", "tables")
-_MARK = b"monmdp"
-#: Encodings that suit counters and measurements; everything else repeats itself and gets a dictionary.
-_COUNTERS = ("seed", "step", "observed", "visited")
-_MEASURES = ("beta", "explored")
+LABELS = ("environment", "monitor", "agent")
+_METADATA = b"monmdp"
+#: Encodings of columns in which few values repeat; all others but lists get a dictionary.
+_ENCODINGS = dict.fromkeys(("seed", "step"), "DELTA_BINARY_PACKED") | {
+    metric.column: "DELTA_BINARY_PACKED" if metric.dtype is np.int64 else "BYTE_STREAM_SPLIT"
+    for metric in METRICS
+    if not metric.repeats
+}
 _LISTS = ("visit_counts", "q", "reward_model")
 
 
 class DamagedFileError(MonMDPError):
     """A file that cannot be trusted."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} {why}.")
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} {reason}.")
         self.path = path
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a curves file says of itself."""
+    """The description in a result file: the settings of its runs, their identity, and the seeds."""
 
     path: Path
     identity: str
@@ -68,7 +73,8 @@ class Store:
 
     def __init__(self, folder: Path | str, create: bool = False) -> None:
         self.folder = Path(folder)
-        self._mark = self.folder / "monmdp.json"
+        self._format_file = self.folder / "monmdp.json"
+        self._unsynced: set[Path] = set()
         if create:
             self._create()
         elif not self.folder.is_dir():
@@ -78,64 +84,50 @@ class Store:
     def _create(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not self._mark.exists():
-                write_aside(self._mark, json.dumps({"format": FORMAT}).encode() + b"\n")
+            if not self._format_file.exists():
+                write_atomically(self._format_file, json.dumps({"format": FORMAT}).encode() + b"\n")
         except OSError as error:
             raise MonMDPError(f"The folder {self.folder} cannot be written: {error.strerror}.") from None
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise MonMDPError(f"The folder {self.folder} cannot be written: permission denied.")
 
     def _check_format(self) -> None:
-        if not self._mark.exists():
-            raise MonMDPError(f"{self.folder} is not a results folder: it has no {self._mark.name}.")
+        if not self._format_file.exists():
+            raise MonMDPError(f"{self.folder} is not a results folder: it has no {self._format_file.name}.")
         try:
-            found = json.loads(self._mark.read_text())["format"]
+            number = json.loads(self._format_file.read_text())["format"]
         except (OSError, ValueError, KeyError, TypeError):
-            raise MonMDPError(f"{self._mark} is damaged; restore it, or choose another folder.") from None
-        if found != FORMAT:
+            raise MonMDPError(f"{self._format_file} is damaged; restore it, or choose another folder.") from None
+        if number != FORMAT:
             raise MonMDPError(
-                f"{self.folder} has results of format {found}, and this version of monmdp reads format {FORMAT}; "
+                f"{self.folder} has results of format {number}, and this version of monmdp reads format {FORMAT}; "
                 "choose another folder."
             )
 
-    def place(self, kind: str, batch: Batch) -> Path:
-        """The folder in which the curves or tables of a batch belong."""
-        parts = [_folder_name(batch.cell.settings[key]) for key in ("environment", "monitor", "agent")]
-        return self.folder / kind / Path(*parts)
+    def place(self, kind: str, settings: Mapping[str, Any]) -> Path:
+        """The folder of the curves or tables of runs with these settings."""
+        return self.folder / kind / Path(*(_folder_name(settings[label]) for label in LABELS))
 
     def files(self, kind: str = "curves") -> Iterator[Path]:
         """All files of a kind, in a stable order."""
         yield from sorted((self.folder / kind).rglob("*.parquet"))
 
-    def entries(self) -> Iterator[Entry | DamagedFileError]:
-        """Every curves file by what it says, with those of its seeds that have their tables too.
+    def save(self, curves: Curves) -> list[Path]:
+        """Write the tables and the curves of some seeds; `sync` makes their names survive a power failure."""
+        paths = []
+        for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves))):
+            place = self.place(kind, curves.settings)
+            self._unsynced.add(place)
+            paths.append(write_parquet(place, table, kind, curves.settings, curves.seeds))
+        return paths
 
-        Files that are damaged or foreign come as errors.
-        """
-        with_tables: dict[str, set[int]] = {}
-        for path in self.files("tables"):
-            try:
-                entry = read_entry(path)
-                with_tables.setdefault(entry.identity, set()).update(entry.seeds)
-            except DamagedFileError as damage:
-                yield damage
-        for path in self.files("curves"):
-            try:
-                entry = read_entry(path)
-                complete = [seed for seed in entry.seeds if seed in with_tables.get(entry.identity, ())]
-                yield replace(entry, seeds=tuple(complete))
-            except DamagedFileError as damage:
-                yield damage
+    def sync(self) -> None:
+        """Flush the folders that have new files to disk."""
+        while self._unsynced:
+            sync_folder(self._unsynced.pop())
 
-    def save(self, batch: Batch, curves: Curves) -> None:
-        """Write a finished batch: both files whole, or neither counts."""
-        for kind, table in (("tables", _tables(batch, curves)), ("curves", _curves(batch, curves))):
-            write_parquet(
-                self.place(kind, batch), batch.name, table, kind, batch.cell.identity, batch.cell.settings, batch.seeds
-            )
-
-    def set_aside(self, path: Path) -> Path:
-        """Move a damaged file out of the way of all readers, without deleting it."""
+    def quarantine(self, path: Path) -> Path:
+        """Move a damaged file into the subfolder `damaged`, where no reader looks; returns its new path."""
         place = self.folder / "damaged" / path.relative_to(self.folder).parent
         place.mkdir(parents=True, exist_ok=True)
         number = 1
@@ -146,23 +138,65 @@ class Store:
         return place / f"{path.name}.{number}"
 
 
+def save(curves: Curves, folder: Path | str) -> None:
+    """Save the runs of `train` or `record` in a results folder, where figures, the page and exports find them.
+
+    Runs with the same settings and seeds are replaced.
+    """
+    if not curves.settings:
+        raise MonMDPError("These curves have no settings; only curves of monmdp.train and monmdp.record can be saved.")
+    store, seeds = Store(folder, create=True), set(curves.seeds)
+    pattern = f"{identity(curves.settings)}-*.parquet"
+    earlier = [read_entry(path) for kind in KINDS for path in store.place(kind, curves.settings).glob(pattern)]
+    replaced = [entry.path for entry in earlier if seeds & set(entry.seeds)]
+    if not seeds.issuperset(seed for entry in earlier if entry.path in replaced for seed in entry.seeds):
+        raise MonMDPError(f"{replaced[0]} has some of these seeds and others; save all seeds together.")
+    try:
+        written = store.save(curves)
+        store.sync()
+    except OSError as error:
+        raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
+    for path in set(replaced) - set(written):
+        path.unlink()
+
+
 def read_entry(path: Path) -> Entry:
-    """What a file says of itself; its bytes are those that its name promises."""
+    """The description of a file whose bytes have the fingerprint in its name."""
     return _opened(path)[0]
 
 
-def read_table(path: Path, columns: list[str] | None = None) -> tuple[Entry, pa.Table]:
-    """What a file says of itself, and its rows."""
+def read_table(path: Path, columns: Sequence[str] | None = None) -> tuple[Entry, pa.Table]:
+    """The description and the rows of a file; a metric that it does not have is null."""
     import pyarrow as pa
 
     entry, file = _opened(path)
+    names = file.schema_arrow.names
+    added = {metric.column: metric for metric in METRICS if "step" in names and metric.column not in names}
     for column in columns or ():
-        if column not in file.schema_arrow.names:
-            raise MonMDPError(f"Results have no column {column!r}. {nearest(column, file.schema_arrow.names)}")
+        if column not in names and column not in added:
+            raise MonMDPError(f"Results have no column {column!r}. {nearest(column, names)}")
     try:
-        return entry, file.read(columns=columns, use_threads=False)
+        table = file.read(columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise DamagedFileError(path, f"is damaged: {_first_line(error)}") from None
+    rows = file.metadata.num_rows
+    for column, metric in added.items():
+        if columns is None or column in columns:
+            table = table.append_column(column, pa.nulls(rows, pa.from_numpy_dtype(metric.dtype)))
+    return entry, table
+
+
+def read_runs(entries: Iterable[Entry], seeds: Iterable[int], columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of the given seeds, in their order, from files of one cell; a run in two files counts once."""
+    import pyarrow as pa
+
+    runs: dict[int, pa.Table] = {}
+    for entry in entries:
+        _, table = read_table(entry.path, columns)
+        length = len(table) // len(entry.seeds)
+        for i, seed in enumerate(entry.seeds):
+            runs.setdefault(seed, table.slice(i * length, length))
+    return pa.concat_tables([runs[seed] for seed in seeds], promote_options="default")
 
 
 def _opened(path: Path) -> tuple[Entry, Any]:
@@ -177,128 +211,67 @@ def _opened(path: Path) -> tuple[Entry, Any]:
         raise DamagedFileError(path, "is damaged or was not written by monmdp: its bytes do not fit its name")
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-        described = json.loads(file.schema_arrow.metadata[_MARK])
+        described = json.loads(file.schema_arrow.metadata[_METADATA])
         return Entry(path, described["identity"], described["settings"], tuple(described["seeds"])), file
     except (KeyError, ValueError, TypeError, pa.ArrowException):
         raise DamagedFileError(path, "was not written by monmdp") from None
 
 
-def verify(store: Store) -> Iterator[tuple[Path, DamagedFileError | None]]:
-    """Read every file whole; yields its path, and what is wrong with it or None."""
-    for kind in KINDS:
-        for path in store.files(kind):
-            try:
-                entry, rows = read_table(path)
-                if set(rows.column("seed").to_pylist()) != set(entry.seeds):
-                    raise DamagedFileError(path, "does not hold the seeds it claims")
-                yield path, None
-            except DamagedFileError as damage:
-                yield path, damage
-
-
-def load(folder: Path | str, columns: list[str] | None = None, kind: str = "curves") -> pa.Table:
-    """All results of a folder as one Arrow table (`.to_pandas()`, `polars.from_arrow`).
-
-    curves: one row per run and point: environment, monitor, agent, cell, seed, step, return, observed, visited,
-    beta, explored. kind="tables": one row per run with final tables. Damaged files are named in a warning and
-    left out; a run that stands in two files counts once.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if kind not in KINDS:
-        raise MonMDPError(f"Results are {' or '.join(KINDS)}, not {kind!r}.")
-    store = Store(folder)
-    parts: list[pa.Table] = []
-    known: set[tuple[str, int]] = set()
-    for path in store.files(kind):
-        try:
-            entry, rows = read_table(path, columns)
-        except DamagedFileError as damage:
-            warnings.warn(str(damage), stacklevel=2)
-            continue
-        fresh = [seed for seed in entry.seeds if (entry.identity, seed) not in known]
-        known.update((entry.identity, seed) for seed in fresh)
-        if len(fresh) < len(entry.seeds):
-            seeds = rows.column("seed") if "seed" in rows.column_names else read_table(path, ["seed"])[1].column("seed")
-            rows = rows.filter(pc.is_in(seeds, value_set=pa.array(fresh, pa.int64())))
-        parts.append(rows)
-    if not parts:
-        raise MonMDPError(f"{store.folder} has no results yet.")
-    return pa.concat_tables(parts).unify_dictionaries()
-
-
-def _curves(batch: Batch, curves: Curves) -> pa.Table:
-    import numpy as np
+def _curves(curves: Curves) -> pa.Table:
+    """One row per run and point."""
     import pyarrow as pa
 
     n_seeds, n_points = len(curves.seeds), len(curves.steps)
     return pa.table({
-        **_labels(batch, n_seeds * n_points),
+        **_labels(curves, n_seeds * n_points),
         "seed": np.repeat(np.array(curves.seeds, np.int64), n_points),
         "step": np.tile(curves.steps, n_seeds),
-        "return": curves.returns.ravel(),
-        "observed": curves.observed.ravel(),
-        "visited": curves.visited.ravel(),
-        "beta": curves.beta.ravel(),
-        "explored": curves.explored.ravel(),
+        **{metric.column: curves.recorded[metric.attribute].ravel() for metric in METRICS},
     })  # fmt: skip
 
 
-def _tables(batch: Batch, curves: Curves) -> pa.Table:
+def _tables(curves: Curves) -> pa.Table:
+    """One row per run."""
     import pyarrow as pa
 
     n_seeds = len(curves.seeds)
     return pa.table({
-        **_labels(batch, n_seeds),
+        **_labels(curves, n_seeds),
         "seed": pa.array(curves.seeds, pa.int64()),
-        "optimal_return": pa.array([curves.optimal_return] * n_seeds, pa.float64()),
-        "target_return": pa.array([curves.target_return] * n_seeds, pa.float64()),
+        "optimal_return": np.full(n_seeds, curves.optimal_return),
+        "target_return": np.full(n_seeds, curves.target_return),
         "final_return": curves.final_returns,
         "solved": curves.solved,
-        "visit_counts": pa.array(list(curves.visit_counts.reshape(n_seeds, -1)), pa.list_(pa.int64())),
-        "q": pa.array(list(curves.q.reshape(n_seeds, -1)), pa.list_(pa.float64())),
-        "reward_model": pa.array(list(curves.reward_model), pa.list_(pa.float64())),
+        **{name: pa.array(list(getattr(curves, name).reshape(n_seeds, -1))) for name in _LISTS},
     })  # fmt: skip
 
 
-def _labels(batch: Batch, rows: int) -> dict[str, Any]:
-    import numpy as np
+def _labels(curves: Curves, rows: int) -> dict[str, Any]:
     import pyarrow as pa
 
+    names = {label: curves.settings[label] for label in LABELS} | {"cell": identity(curves.settings)}
     zeros = pa.array(np.zeros(rows, np.int32))
-    names = {key: batch.cell.settings[key] for key in ("environment", "monitor", "agent")}
-    return {
-        key: pa.DictionaryArray.from_arrays(zeros, [name])
-        for key, name in (*names.items(), ("cell", batch.cell.identity))
-    }
+    return {key: pa.DictionaryArray.from_arrays(zeros, [name]) for key, name in names.items()}
 
 
-def write_parquet(
-    place: Path,
-    name: str,
-    table: pa.Table,
-    kind: str,
-    identity: str,
-    settings: dict[str, Any],
-    seeds: Sequence[int],
-) -> Path:
-    """A file whose name ends in a fingerprint of its bytes; the same data give the same file everywhere."""
+def write_parquet(place: Path, table: pa.Table, kind: str, settings: dict[str, Any], seeds: Sequence[int]) -> Path:
+    """Write a file whose name ends in a fingerprint of its bytes; the same data give the same file everywhere."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from monmdp import __version__
 
-    described = {"identity": identity, "settings": settings, "seeds": list(seeds), "kind": kind, "monmdp": __version__}
-    table = table.replace_schema_metadata({_MARK: json.dumps(described, sort_keys=True).encode()})
-    encodings = {name: "DELTA_BINARY_PACKED" for name in _COUNTERS if name in table.column_names}
-    encodings |= {name: "BYTE_STREAM_SPLIT" for name in _MEASURES if name in table.column_names}
+    key, listed = identity(settings), list(seeds)
+    described = {"identity": key, "settings": settings, "seeds": listed, "kind": kind, "monmdp": __version__}
+    table = table.replace_schema_metadata({_METADATA: json.dumps(described, sort_keys=True).encode()})
+    encodings = {name: encoding for name, encoding in _ENCODINGS.items() if name in table.column_names}
     repeated = [name for name in table.column_names if name not in encodings and name not in _LISTS]
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", use_dictionary=repeated, column_encoding=encodings)
     content = bytes(sink.getvalue())
-    path = place / f"{name}-{_fingerprint(content)}.parquet"
-    write_aside(path, content)
+    seeds_hash = hashlib.sha256(repr(tuple(listed)).encode()).hexdigest()[:8]
+    path = place / f"{key}-{seeds_hash}-{_fingerprint(content)}.parquet"
+    write_atomically(path, content)
     return path
 
 
@@ -306,33 +279,37 @@ def _fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def write_aside(path: Path, content: bytes) -> None:
-    """Write beside, sync, rename: a file is there whole or not at all."""
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a temporary file beside the path, flush it to disk and rename it: readers see a whole file or none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")  # two writers of one file never meet
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
-        with aside.open("wb") as file:
+        with partial.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        partial.replace(path)
     except OSError:
-        aside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
 
 
+def sync_folder(folder: Path) -> None:
+    """Flush the names of a folder's files to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error says that there is no space left."""
+    """Whether an error means that there is no space left."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _folder_name(name: str) -> str:
-    """A name as a folder: readable, harmless on every system, and no `key=value`, which readers take for a column."""
+    """A name as a folder: readable, valid on every system, and without `key=value`, which readers take for a column."""
     return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]
 
 

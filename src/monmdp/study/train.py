@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from monmdp.agents.base import Agent
-from monmdp.paper.protocol import paper_job
 from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.protocol import paper_job
+from monmdp.study.executors import Executor, Outcome, Threads, drive
+from monmdp.study.plan import Batch, cut
 from monmdp.training.curves import Curves
-from monmdp.training.job import Finished, Job, as_seeds
-from monmdp.training.metrics import new_record
+from monmdp.training.job import Finished, as_seeds
+
+#: Batches per thread: enough for all threads to end at about the same time.
+BATCHES_PER_THREAD = 8
 
 
 class Status(NamedTuple):
@@ -48,68 +51,31 @@ def train(
     for a GPU if there is one that can run the agent. The same seed gives the same result, whatever the threads, the
     other seeds, the points and the device.
     """
-    chosen = as_seeds(seeds)
-    job = paper_job(problem, agent, steps, points, evaluation)
+    everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
+    job = everything.job
+    executor: Executor = (cpu := Threads(threads, fail_fast=True))
+    batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
     if device != "cpu":
-        from monmdp.cuda.backend import chosen as chosen_device
-        from monmdp.cuda.backend import is_suitable
+        from monmdp.study.gpu import GPU, gpu_filter
 
-        if chosen_device(device) == "cuda" and (device == "cuda" or is_suitable(job)):
-            return _on_gpu(job, chosen, progress)
-    workers = min(len(chosen), job.workers(threads))
-    started = time.perf_counter()
-    finished = _in_parallel(job, chosen, workers, progress)
-    return job.collect(job.run_settings, chosen, finished, time.perf_counter() - started)
-
-
-def _in_parallel(job: Job, seeds: list[int], workers: int, progress: Progress | None) -> list[Finished]:
-    """Run all seeds on threads (the loop holds no lock); an interrupt stops them at their next point."""
-    done, stop = np.zeros((len(seeds), 2), np.int64), np.zeros(1, np.int64)
-    records = [new_record(len(job.point_steps)) for _ in seeds]
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [pool.submit(job.run, seed, records[i], done[i], stop) for i, seed in enumerate(seeds)]
-        try:
-            waiting = set(futures)
-            while waiting:
-                finished, waiting = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    future.result()  # raises what went wrong at once
-                if progress is not None:
-                    progress(_status(job, records, done))
-        except BaseException:
-            stop[0] = 1
-            pool.shutdown(cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
-
-
-def _on_gpu(job: Job, seeds: list[int], progress: Progress | None) -> Curves:
-    """All seeds on a GPU, at once or in waves."""
-    from monmdp.cuda.backend import train_on_gpu
-    from monmdp.cuda.schedule import Work
-
-    done = dict.fromkeys(seeds, 0)
-    unknown = np.full(len(seeds), np.nan)
-
-    def report(parts: list[Work], steps: list[np.ndarray]) -> None:
-        for part, part_steps in zip(parts, steps, strict=True):
-            done.update(zip(part.seeds, part_steps[:, 0].tolist(), strict=True))
-        if progress is not None:
-            progress(Status(np.array(list(done.values())), job.steps, unknown, np.zeros(len(seeds), np.int64)))
-
+        if gpu_filter(device, [job])(job):
+            executor, batches = GPU(), [everything]
     started = time.perf_counter()
     finished: dict[int, Finished] = {}
-    for part, results in train_on_gpu([Work(job, tuple(seeds))], watcher=report):
-        finished.update(zip(part.seeds, results, strict=True))
-    ordered = [finished[seed] for seed in seeds]
-    return job.collect(job.run_settings, seeds, ordered, time.perf_counter() - started)
+    status = dict.fromkeys(everything.seeds, (0, np.nan, 0))
 
+    def deliver(outcome: Outcome) -> None:
+        for seed, result in zip(outcome.batch.seeds, outcome.finished, strict=True):
+            finished[seed] = result
+            status[seed] = (job.steps, result[0].returns[-1], result[0].observed[-1])
 
-def _status(job: Job, records: list[Any], done: Integers) -> Status:
-    last = [max(int(points) - 1, 0) for points in done[:, 1]]
-    return Status(
-        done=done[:, 0].copy(),
-        steps=job.steps,
-        returns=np.array([record.returns[point] for record, point in zip(records, last, strict=True)]),
-        observed=np.array([record.observed[point] for record, point in zip(records, last, strict=True)]),
-    )
+    def watch() -> None:
+        if progress is not None:
+            for tracker in executor.running.values():
+                status.update(zip(tracker.batch.seeds, tracker.latest(), strict=True))
+            done, returns, observed = (np.array(values) for values in zip(*status.values(), strict=True))
+            progress(Status(done, job.steps, returns, observed))
+
+    drive(executor, batches, deliver, watch)
+    ordered = [finished[seed] for seed in everything.seeds]
+    return job.collect(job.run_settings, list(everything.seeds), ordered, time.perf_counter() - started)

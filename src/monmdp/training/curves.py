@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from monmdp.problem import Floats, Integers, MonMDP
-
-#: A run is solved when its greedy return is no more than this below the target.
-SOLVED_WITHIN = 1e-6
+from monmdp.statistics import SOLVED_WITHIN as SOLVED_WITHIN
+from monmdp.statistics import mean_interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +61,11 @@ class Curves:
 
     @property
     def final_return_ci(self) -> float:
-        """Half width of the 95% confidence interval of the mean final return; NaN for a single seed."""
-        if len(self.seeds) < 2:
+        """Half width of Student's 95% confidence interval of the mean final return; NaN for a single seed."""
+        if np.isnan(self.final_returns).any():
             return float("nan")
-        return float(1.96 * self.final_returns.std(ddof=1) / np.sqrt(len(self.seeds)))
+        mean, _, high = mean_interval(self.final_returns)
+        return float(high - mean)
 
     def summary(self) -> dict[str, object]:
         """The result as plain values; NaN as None."""

@@ -158,7 +158,8 @@ class Job(Target):
         self.agent_name, self.agent = given.name, given.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(visible_bounds(problem)))
         self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
-        self.loop = loop_of(type(self.agent))
+        kernels: Any = type(self.agent)
+        self.loop = loop_of(kernels)
 
     @cached_property
     def run_settings(self) -> dict[str, Any]:

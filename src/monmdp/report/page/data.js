@@ -1,63 +1,90 @@
-/* What the page knows. Arrays arrive as base64 of little-endian numbers and are unpacked when first looked at. */
+/* The data of the page, and numbers as text. */
 
 const page = JSON.parse(byId("data").textContent);
 
 const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 const unpacked = new WeakMap();
 
-/** The numbers of a packed array; null stays null. */
+/** The numbers of a packed array (base64, little-endian), decoded at first use; null stays null. */
 function unpack(packed) {
   if (packed === null) return null;
-  if (!unpacked.has(packed)) unpacked.set(packed, decode(packed));
+  if (!unpacked.has(packed)) {
+    const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
+    const values = new ARRAYS[packed.type](bytes.buffer);
+    unpacked.set(packed, packed.scale ? Float32Array.from(values, (value) => value * packed.scale) : values);
+  }
   return unpacked.get(packed);
 }
 
-function decode({ type, data, scale }) {
-  const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-  const values = new ARRAYS[type](bytes.buffer);
-  return scale === undefined ? values : Float32Array.from(values, (value) => value * scale);
+/** An object with its packed arrays unpacked. */
+function unpackAll(object) {
+  const values = Object.entries(object).map(([name, value]) => [name, value?.data ? unpack(value) : value]);
+  return Object.fromEntries(values);
 }
 
-const problemName = (problem) => `${problem.environment} + ${problem.monitor}`;
+const problemName = ({ environment, monitor }) => `${environment} + ${monitor}`;
+const capitalised = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
+const plural = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
-/** Whole numbers with separators; small means keep a digit. */
-function countText(value, like = value) {
-  const digits = Math.abs(like) < 10 && !Number.isInteger(like) ? 1 : 0;
-  return value
-    .toFixed(digits)
-    .replace("-", "−")
-    .replace(/\B(?=(\d{3})+(?!\d))/g, ","); // loading locales takes 30 ms
+/** A number with fixed decimals, thousands separators and a true minus sign (loading locales takes 30 ms). */
+function fixed(value, digits) {
+  const [whole, fraction] = value.toFixed(digits).replace("-", "−").split(".");
+  const separated = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return fraction ? `${separated}.${fraction}` : separated;
 }
 
-/** Short step numbers for axes: 15k, 1.5M. */
+/* Formats of metrics; a half width gets as many decimals as the mean it is `like`. */
+const countText = (value, like = value) => fixed(value, Math.abs(like) < 10 && !Number.isInteger(like) ? 1 : 0);
+const numberText = (value, like = value) => fixed(value, Math.abs(like) >= 10 ? 2 : 4);
+const fractionText = (value) => `${fixed(100 * value, 1)}%`;
+
+/** Three significant digits, for axes and for β: 0.0123, 15k, 1.5M. */
 function shortText(value) {
-  if (Math.abs(value) >= 1e6) return `${+(value / 1e6).toPrecision(3)}M`;
-  if (Math.abs(value) >= 1e3) return `${+(value / 1e3).toPrecision(3)}k`;
-  return String(+value.toPrecision(3)).replace("-", "−");
+  const [unit, letter] = Math.abs(value) >= 1e6 ? [1e6, "M"] : Math.abs(value) >= 1e3 ? [1e3, "k"] : [1, ""];
+  return `${+(value / unit).toPrecision(3)}${letter}`.replace("-", "−");
 }
 
-const decimals = (value) => (Math.abs(value) >= 10 ? 2 : 4);
-
-/** A return, to four decimals, or two where it is large; a true minus sign. */
-function returnText(value, like = value) {
-  return value.toFixed(decimals(like)).replace("-", "−");
-}
-
-/** A percentage; 0% and 100% are said of nothing less than none and all. */
+/** A rounded percentage; 0% means none and 100% means all. */
 function percentText(fraction) {
   const rounded = Math.round(100 * fraction);
-  if (fraction > 0 && fraction < 1) return `${Math.min(99, Math.max(1, rounded))}%`;
-  return `${rounded}%`;
+  return `${fraction > 0 && fraction < 1 ? Math.min(99, Math.max(1, rounded)) : rounded}%`;
 }
 
-/** Mean ± half width, or the mean alone where there is a single seed. */
-function estimateText({ mean, half }, format) {
+/** [mean, half width] as text; the mean alone for a single seed. */
+function estimateText([mean, half], { format, unknown }) {
+  if (!Number.isFinite(mean)) return unknown;
   return half === null ? format(mean) : `${format(mean)} ± ${format(half, mean)}`;
 }
 
-/** A cell's outcome in words. */
-function solvedText(cell) {
-  if (cell.solved === null) return `${cell.seeds} seeds, not evaluated`;
-  const share = `solved ${cell.solved} of ${cell.seeds} seeds (${percentText(cell.solved / cell.seeds)})`;
-  return `${share}, 95% interval ${percentText(cell.interval[0])} to ${percentText(cell.interval[1])}`;
+/** How many seeds of a cell ended with an optimal policy. */
+function solvedText({ seeds, solved, share }) {
+  if (solved === null) return `${plural(seeds, "seed")}, not evaluated`;
+  const [fraction, low, high] = share.map(percentText);
+  return `solved ${solved} of ${seeds} seeds (${fraction}), 95% interval ${low} to ${high}`;
+}
+
+/** How metrics are shown where it is not by the defaults below. */
+const METRIC_STYLES = {
+  beta: { format: shortText, yLog: true, unknown: "∞" },
+  explored: { format: fractionText, fromZero: true },
+};
+
+/** The recorded metrics with what charts and tables need: names, format and axis. */
+const metrics = page.metrics.map(({ name, label, description, integer }) => ({
+  name,
+  label,
+  title: capitalised(label),
+  description,
+  format: integer ? countText : numberText,
+  fromZero: integer,
+  yLog: false,
+  unknown: "–",
+  ...METRIC_STYLES[name],
+}));
+
+/** The lines of a metric's chart, from the levels of cells or runs, each once. */
+function levelLines(owners, metric) {
+  const found = owners.flatMap((owner) => owner?.levels[metric.name] ?? []);
+  const lines = found.map(({ text, value }) => [value, { value, text: `${text} ${metric.format(value)}` }]);
+  return [...new Map(lines).values()];
 }

@@ -1,52 +1,68 @@
-/* Small helpers for building the page. Text is always set as text, never parsed as markup, so that a problem's
-   name can be anything. */
+/* Helpers that build elements. Text is always set as text, never parsed as markup, so names can contain anything. */
 
 const SVG = "http://www.w3.org/2000/svg";
-
-/** An HTML element: attributes, then children (elements or text). `on…` attributes are listeners. */
-function make(tag, attributes = {}, ...children) {
-  return furnish(document.createElement(tag), attributes, children);
-}
-
-/** The same for SVG. */
-function draw(tag, attributes = {}, ...children) {
-  return furnish(document.createElementNS(SVG, tag), attributes, children);
-}
-
-function furnish(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined) continue;
-    if (name.startsWith("aria-"))
-      element.setAttribute(name, value); // there, false is a word
-    else if (value === false) continue;
-    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name.startsWith("--")) element.style.setProperty(name, value);
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
+const SVG_TAGS = new Set("svg g path line rect circle ellipse polygon text clipPath".split(" "));
 
 const byId = (id) => document.getElementById(id);
 
-let namesGiven = 0;
-
-/** An id nobody else has. */
-function freshName(word) {
-  namesGiven += 1;
-  return `${word}-${namesGiven}`;
+/**
+ * An HTML or SVG element. Attributes on… are listeners, --… custom properties; null, undefined and (except in aria-…)
+ * false leave an attribute out. Children are elements, text, or lists of them; null is skipped.
+ */
+function element(tag, attributes = {}, ...children) {
+  const made = SVG_TAGS.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("aria-")) made.setAttribute(name, value);
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name.startsWith("--")) made.style.setProperty(name, value);
+    else if (value !== false) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null));
+  return made;
 }
 
-/** A row of exclusive choices; arrow keys work since they are radio buttons. */
-function makeSwitch(legend, options, chosen, onChange) {
-  const group = freshName("switch");
+/** A table: column headings, and rows made by `row`. */
+function table(attributes, headings, rows) {
+  const columns = headings.map((text) => element("th", { scope: "col" }, text));
+  return element("table", attributes, element("thead", {}, element("tr", {}, columns)), element("tbody", {}, rows));
+}
+
+/** A row: its heading, then the contents of its cells. */
+function row(attributes, heading, cells) {
+  const columns = cells.map((cell) => element("td", {}, cell));
+  return element("tr", attributes, element("th", { scope: "row" }, heading), columns);
+}
+
+/** A box that scrolls; the keyboard can reach it. */
+function scrollBox(label, ...children) {
+  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
+}
+
+/** Entries [label, value, remark] of a dl element. */
+function definitions(entries) {
+  return entries.map(([label, value, remark]) =>
+    element("div", {}, element("dt", {}, label), element("dd", {}, value), remark ? element("dd", {}, remark) : null),
+  );
+}
+
+let ids = 0;
+
+function uniqueId(word) {
+  ids += 1;
+  return `${word}-${ids}`;
+}
+
+/** Exclusive choices [{value, text, hint}] as radio buttons, so that arrow keys work. */
+function choice(legend, options, chosen, onChange) {
+  const name = uniqueId("choice");
   const labels = options.map(({ value, text, hint }) => {
-    const input = make("input", { type: "radio", name: group, value, onchange: () => onChange(value) });
+    const input = element("input", { type: "radio", name, value, onchange: () => onChange(value) });
     input.checked = value === chosen;
-    return make("label", { title: hint }, input, make("span", {}, text));
+    return element("label", { title: hint }, input, text);
   });
-  return make("fieldset", { class: "switch" }, make("legend", {}, legend), make("div", {}, ...labels));
+  return element("fieldset", { class: "choice" }, element("legend", {}, legend), element("div", {}, labels));
 }
 
-/** Whether the reader asked for less movement. */
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+/** A name with a dot in its colour, of an agent or of a curve. */
+const colouredName = ({ name, colour }) => [element("i", { class: "dot", "--colour": colour }), name];

@@ -1,150 +1,108 @@
-/* The overview: one card an environment, one row a monitor, one column an agent. */
+/* The overview: one card per environment, one row per monitor, one column per agent. */
 
-/** Builds cards into `host`; returns select(problem, agent), which marks the chosen cell. */
+const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+/** Above this fraction of solved seeds a cell is so dark (or bright) that its text needs the other colour. */
+const INVERTED_FROM = 0.7;
+
+/** Fills `host`; onChoose(problem, agent) is called with indices, agent null for a whole row. Returns select. */
 function makeOverview(host, onChoose) {
-  const buttons = new Map();
-  const byEnvironment = grouped(page.problems.keys(), (index) => page.problems[index].environment);
+  const environments = [...new Set(page.problems.map(({ environment }) => environment))];
   host.style.setProperty("--agents", page.agents.length);
-  for (const [environment, indices] of byEnvironment) {
-    host.append(card(environment, indices, buttons, onChoose));
-  }
-  host.addEventListener("keydown", (event) => moveFocus(event, [...buttons.values()]));
-  return (problem, agent) => {
-    for (const [key, button] of buttons) {
-      const chosen = key === `${problem} ${agent}`;
-      if (button.classList.contains("share")) button.setAttribute("aria-pressed", chosen);
-      button.tabIndex = chosen ? 0 : -1; // one stop for the tab key, arrow keys for the rest
-      button.closest("tr").classList.toggle("chosen", button.closest("tr").dataset.problem === String(problem));
+  host.append(...environments.map((environment) => environmentCard(environment, onChoose)));
+  const buttons = [...host.querySelectorAll("button")];
+  const rows = [...host.querySelectorAll("tbody tr")];
+  host.addEventListener("keydown", (event) => moveFocus(event, rows));
+
+  /** Marks the chosen cell, which is the only one in the tab order; arrow keys reach the others. */
+  return function select(problem, agent) {
+    for (const button of buttons) {
+      const chosen = button.dataset.cell === `${problem} ${agent}`;
+      if (button.dataset.cell) button.setAttribute("aria-pressed", chosen);
+      button.tabIndex = chosen ? 0 : -1;
     }
   };
 }
 
-function grouped(items, keyOf) {
-  const groups = new Map();
-  for (const item of items) {
-    const key = keyOf(item);
-    groups.set(key, [...(groups.get(key) ?? []), item]);
-  }
-  return groups;
-}
-
-function card(environment, indices, buttons, onChoose) {
-  const picture = indices.map((index) => page.problems[index].picture).find((rows) => rows !== null);
-  const title = make("div", { class: "card-title" }, make("h3", { title: environment }, environment));
-  if (picture) title.append(paintMap(picture, `Map of ${environment}`));
-  const names = page.agents.map(({ name }) => make("th", { scope: "col", title: name }, make("span", {}, name)));
-  const rows = indices.map((index) => row(index, buttons, onChoose));
-  const table = make(
-    "table",
-    {},
-    make("caption", { class: "unseen" }, `${environment}: percent of seeds solved`),
-    make("thead", {}, make("tr", {}, make("td", {}), ...names)),
-    make("tbody", {}, ...rows),
-  );
-  return make(
-    "div",
-    { class: "card", role: "group", "aria-label": environment },
-    title,
-    make("div", { class: "scroll" }, table),
-  );
-}
-
-function row(index, buttons, onChoose) {
-  const problem = page.problems[index];
-  const name = make(
-    "button",
-    { class: "row-name", tabindex: -1, onclick: () => onChoose(index, null) },
-    problem.monitor,
-  );
-  name.setAttribute("aria-label", `Curves of ${problemName(problem)}`);
-  const cells = problem.cells.map((cell, agent) => {
-    if (cell === null) return missing(problem, agent);
-    const button = share(problem, agent, cell, () => onChoose(index, agent));
-    buttons.set(`${index} ${agent}`, button);
-    return make("td", {}, button);
-  });
-  buttons.set(`${index} name`, name);
-  return make("tr", { "data-problem": index }, make("th", { scope: "row" }, name), ...cells);
-}
-
-function share(problem, agent, cell, onclick) {
-  const fraction = cell.solved === null ? null : cell.solved / cell.seeds;
-  const told = `${page.agents[agent].name} in ${problemName(problem)}: ${solvedText(cell)}`;
-  const text = fraction === null ? "·" : percentText(fraction).slice(0, -1);
-  return make(
-    "button",
-    { class: "share", "--t": fraction ?? 0, title: told, "aria-label": told, tabindex: -1, onclick },
-    text,
-  );
-}
-
-function missing(problem, agent) {
-  const told = `${page.agents[agent].name} in ${problemName(problem)}: no runs in this folder`;
-  return make("td", { class: "missing", title: told }, make("span", { role: "img", "aria-label": told }));
-}
-
-const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
-/** Arrow keys go to the nearest button in that direction, whatever the layout of the cards. */
-function moveFocus(event, buttons) {
-  const direction = DIRECTIONS[event.key];
-  const here = event.target.closest("button");
-  if (!direction || !here) return;
-  event.preventDefault();
-  const middle = (button) => {
-    const box = button.getBoundingClientRect();
-    return [box.left + box.width / 2, box.top + box.height / 2];
-  };
-  const [x, y] = middle(here);
-  let [best, nearestSoFar] = [null, Infinity];
-  for (const button of buttons) {
-    const [dx, dy] = [middle(button)[0] - x, middle(button)[1] - y];
-    const ahead = dx * direction[0] + dy * direction[1];
-    const aside = Math.abs(dx * direction[1]) + Math.abs(dy * direction[0]);
-    const distance = ahead + 4 * aside;
-    if (ahead > 4 && distance < nearestSoFar) [best, nearestSoFar] = [button, distance];
-  }
-  if (!best) return;
-  here.tabIndex = -1;
-  best.tabIndex = 0;
-  best.focus();
-}
-
-/** The colours in words. */
-function overviewLegend() {
-  const cells = page.problems.flatMap((problem) => problem.cells);
-  const missingCells = cells.includes(null);
-  const unevaluated = cells.some((cell) => cell?.solved === null);
-  return make(
-    "p",
-    { class: "legend" },
-    make("span", {}, "0%"),
-    make("i", { class: "ramp" }),
-    make("span", {}, "100% of seeds"),
-    missingCells ? make("i", { class: "swatch missing" }) : null,
-    missingCells ? make("span", {}, "no runs") : null,
-    unevaluated ? make("span", {}, "· not evaluated") : null,
-  );
-}
-
-/** Bars: how many of all runs of an agent ended optimal. */
-function scoreBars() {
-  return page.agents.map(({ name, ...agent }, index) => {
-    const cells = page.problems.map((problem) => problem.cells[index]).filter((cell) => cell && cell.solved !== null);
-    const sum = (key) => cells.reduce((total, cell) => total + cell[key], 0);
-    const won = cells.length ? sum("solved") / sum("seeds") : 0;
-    const whole = cells.filter((cell) => cell.solved === cell.seeds).length;
-    const bar = make("span", { class: "bar agent", "--t": won, ...coloursOf(agent) });
-    const percent = make("b", {}, cells.length ? percentText(won) : "–");
-    return make(
-      "li",
-      { title: `${name}: every seed in ${whole} of ${cells.length} problems` },
-      make("span", { class: "name" }, name),
-      bar,
-      percent,
+function environmentCard(environment, onChoose) {
+  const problems = [...page.problems.entries()].filter(([, problem]) => problem.environment === environment);
+  const tiles = problems.map(([, problem]) => problem.tiles).find((map) => map !== null);
+  const headings = page.agents.map(({ name }) => element("span", { title: name }, name));
+  const rows = problems.map(([index, problem]) => {
+    const label = `Curves of ${problemName(problem)}`;
+    const name = element("button", { "aria-label": label, onclick: () => onChoose(index, null) }, problem.monitor);
+    return row(
+      {},
+      name,
+      problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose)),
     );
   });
+  return element(
+    "div",
+    { class: "card", role: "group", "aria-label": `${environment}: percent of seeds solved` },
+    element(
+      "header",
+      {},
+      element("h3", { title: environment }, environment),
+      tiles ? drawMap(tiles, `Map of ${environment}`) : null,
+    ),
+    element("div", { class: "scroll" }, table({}, ["", ...headings], rows)),
+  );
 }
 
-/** An agent's colours for elements of class `agent`. */
-const coloursOf = ({ colour, dark }) => ({ "--light": colour, "--dark": dark });
+function overviewCell(problem, index, cell, agent, onChoose) {
+  const name = `${page.agents[agent].name} in ${problemName(problem)}`;
+  if (cell === null) {
+    const label = `${name}: no runs in this folder`;
+    return element("span", { class: "missing", role: "img", title: label, "aria-label": label });
+  }
+  const share = cell.share?.[0] ?? 0;
+  const label = `${name}: ${solvedText(cell)}`;
+  const attributes = {
+    class: share > INVERTED_FROM ? "share inverted" : "share",
+    "data-cell": `${index} ${agent}`,
+    "--t": share,
+    title: label,
+    "aria-label": label,
+    onclick: () => onChoose(index, agent),
+  };
+  return element("button", attributes, cell.share ? percentText(share).slice(0, -1) : "·");
+}
+
+/** Moves the focus to the next button in the direction of an arrow key; rows continue in the next card. */
+function moveFocus(event, rows) {
+  const direction = DIRECTIONS[event.key];
+  const button = event.target.closest("button");
+  if (!direction || !button) return;
+  event.preventDefault();
+  let [r, c] = [rows.indexOf(button.closest("tr")), button.closest("th, td").cellIndex];
+  let next = null;
+  do {
+    [r, c] = [r + direction[1], c + direction[0]];
+    next = rows[r]?.cells[c];
+  } while (next && !next.querySelector("button")); // a cell without runs
+  if (!next) return;
+  button.tabIndex = -1;
+  next.firstChild.tabIndex = 0;
+  next.firstChild.focus();
+}
+
+/** The colours of the overview in words. */
+function overviewLegend() {
+  const cells = page.problems.flatMap((problem) => problem.cells);
+  const missing = cells.includes(null) ? [element("i", { class: "missing" }), "no runs"] : [];
+  const notEvaluated = cells.some((cell) => cell?.solved === null) ? ["· not evaluated"] : [];
+  return ["0%", element("i", { class: "ramp" }), "100% of seeds", ...missing, ...notEvaluated];
+}
+
+/** A bar per agent: the fraction of all its runs that ended with an optimal policy. */
+function scoreBars() {
+  return page.agents.map(({ name, colour, share, allSolved, evaluated }) =>
+    element(
+      "li",
+      { title: `${name}: all seeds solved in ${allSolved} of ${evaluated} problems` },
+      element("span", {}, name),
+      element("span", { class: "bar", "--t": share ?? 0, "--colour": colour }),
+      element("b", {}, share === null ? "–" : percentText(share)),
+    ),
+  );
+}

@@ -1,0 +1,110 @@
+"""What commands share: arguments, JSON output, lines of text and progress bars."""
+
+from __future__ import annotations
+
+import json as json_text
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from tyro.conf import Positional, arg
+
+from monmdp.errors import MonMDPError
+
+if TYPE_CHECKING:
+    from monmdp.problem import MonMDP
+
+
+def option(default: str | None = None, help: str | None = None) -> Any:
+    """Annotation of an argument; `default` is what the help shows in place of None."""
+    return arg(help=help, help_behavior_hint=None if default is None else f"(default: {default})")
+
+
+Json = Annotated[bool, option(help="Print one JSON object instead of tables.")]
+Folder = Annotated[Positional[Path], arg(metavar="FOLDER", help="The results folder.")]
+Device = Annotated[
+    Literal["cpu", "cuda", "auto"],
+    option(help="Where to train: CPU, GPU, or auto for a GPU if there is one. The numbers are the same."),
+]
+Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.")]
+Steps = Annotated[int | None, option("the paper's budget, on the paper's problems", "Training steps per run.")]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its fields are the arguments, its docstrings are the help."""
+
+    def run(self, console: Console) -> None:
+        """Run the command and print its result."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ProblemArguments(Command):
+    """An environment, a monitor and a discount."""
+
+    environment: Annotated[Positional[str], arg(metavar="ENVIRONMENT")]
+    """Name and options, such as Empty, "Empty(rows=9, columns=9)" or "FrozenLake-v1"."""
+    monitor: Annotated[Positional[str], arg(metavar="MONITOR")] = "Full"
+    """Name and options, such as Ask or "Ask(cost=0.5)"."""
+    discount: float = 0.99
+    """Discount factor of the return, at least 0 and below 1."""
+
+    def problem(self) -> MonMDP:
+        """The problem that these arguments describe."""
+        from monmdp.join import make
+
+        return make(self.environment, self.monitor, discount=self.discount)
+
+
+@dataclass(frozen=True)
+class TrainingArguments(ProblemArguments):
+    """A problem, an agent and the number of training steps."""
+
+    agent: str = "Directed"
+    """Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents."""
+    steps: Steps = None
+
+
+def new_console(stderr: bool = False) -> Console:
+    """A console that prints text as it is, without markup or highlighting."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def print_line(console: Console, text: object, style: str = "") -> None:
+    """Print a line of text without wrapping it, so that paths can be copied."""
+    console.print(str(text), style=style, soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object on standard output."""
+    print(json_text.dumps(value, allow_nan=False))
+
+
+@contextmanager
+def progress(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error, if that is a terminal.
+
+    Yields a function that updates it, with any of description, completed, total and advance.
+    """
+    console = new_console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda **changes: bar.update(task, **changes)
+
+
+def check_file(path: Path | None, *suffixes: str) -> None:
+    """Raise unless a file with one of these suffixes can be written at `path`; None is fine."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise MonMDPError(f"{path} is a folder; give the path of a file.")
+    if path.suffix not in suffixes:
+        raise MonMDPError(f"{path} must end in {' or '.join(suffixes)}.")
+    if not path.absolute().parent.is_dir():
+        raise MonMDPError(f"The folder of {path} does not exist.")

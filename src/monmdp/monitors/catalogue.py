@@ -1,0 +1,233 @@
+"""The monitors of the catalogue: first those of the paper, then those of related work."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from monmdp import check
+from monmdp.environments.base import Environment
+from monmdp.factors import find
+from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
+from monmdp.rng import stream, uniform
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Full(Monitor):
+    """Shows every reward, for free."""
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        yield Outcome(observed=1.0)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Random(Monitor):
+    """Hides non-zero rewards with probability p."""
+
+    p: float = 0.5
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        yield Outcome(observed=1.0 if moment.env_reward == 0 else 1.0 - self.p)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Ask(Monitor):
+    """Shows the reward when asked, at a cost."""
+
+    cost: float = 0.2
+
+    actions = ("no-op", "ask")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        asked = moment.action == "ask"
+        yield Outcome(reward=-self.cost * asked, observed=asked)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Button(Monitor):
+    """Shows rewards and charges while on; an environment action in the button's cell toggles it.
+
+    cost: per step while on. end_cost: additional cost if the episode ends while on.
+    cell and action: the position of the button; None for that of the environment.
+    """
+
+    cost: float = 0.2
+    end_cost: float = 2.0
+    cell: Any = None
+    action: str | None = None
+
+    states = ("off", "on")
+
+    def installed(self, environment: Environment) -> Monitor:
+        cell, action = environment.button
+        if self.cell is not None:
+            cell = environment.states[find(self.cell, environment.states, "state", environment.name)]
+        if self.action is not None:
+            action = environment.actions[find(self.action, environment.actions, "action", environment.name)]
+        return replace(self, cell=cell, action=action)
+
+    @property
+    def landmarks(self) -> Mapping[Hashable, str]:
+        return {} if self.cell is None else {self.cell: "button"}
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        on = moment.state == "on"
+        cost = (self.cost + self.end_cost * moment.env_terminated) * on
+        pressed = (moment.env_state, moment.env_action) == (self.cell, self.action)
+        yield Outcome(reward=-cost, observed=on, next_state="on" if on != pressed else "off")
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Experts(Monitor):
+    """One of n experts is present at random; asking that one shows the reward at a cost, others pay a small bonus."""
+
+    n: int = 4
+    cost: float = 0.2
+    bonus: float = 0.001
+
+    @property
+    def states(self) -> Sequence[int]:
+        return range(1, check.whole(self.n, 1, "The number of experts") + 1)
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        return self.states
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        shown = moment.action == moment.state
+        for state in self.states:
+            yield Outcome(-self.cost if shown else self.bonus, shown, state, 1.0 / self.n)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Level(Monitor):
+    """Shows rewards at the top of n levels; the action equal to the level climbs, a wrong one resets to level 1."""
+
+    n: int = 3
+    cost: float = 0.2
+
+    @property
+    def states(self) -> Sequence[int]:
+        return range(1, check.whole(self.n, 1, "The number of levels") + 1)
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        return (*self.states, "no-op")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        shown = moment.state == self.n
+        if moment.action == "no-op":
+            yield Outcome(observed=shown)
+        elif moment.action == moment.state:
+            yield Outcome(-self.cost, shown, min(moment.state + 1, self.n))
+        else:
+            yield Outcome(-self.cost, shown, 1)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Battery(Monitor):
+    """Asking shows the reward and uses one of n units; a step with an empty battery ends the episode."""
+
+    n: int = 10
+
+    actions = ("no-op", "ask")
+
+    @property
+    def states(self) -> Sequence[int]:
+        return range(check.whole(self.n, 1, "The size of the battery") + 1)
+
+    @property
+    def start(self) -> Mapping[Hashable, float]:
+        return {self.n: 1.0}
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        empty, asked = moment.state == 0, moment.action == "ask"
+        shown = asked and not empty
+        yield Outcome(observed=shown, next_state=moment.state - shown, terminated=empty)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class LimitedTime(Monitor):
+    """Shows rewards for free at first; turns off until the end of the episode with probability p per step."""
+
+    p: float = 0.2
+
+    states = ("off", "on")
+
+    @property
+    def start(self) -> Mapping[Hashable, float]:
+        return {"on": 1.0}
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        if moment.state == "off":
+            yield Outcome()
+        else:
+            yield Outcome(observed=1.0, next_state="on", probability=1.0 - self.p)
+            yield Outcome(observed=1.0, next_state="off", probability=self.p)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class Switch(Monitor):
+    """Shows rewards and charges while on; an action turns it on for the rest of the episode."""
+
+    cost: float = 0.2
+
+    states = ("off", "on")
+    actions = ("no-op", "turn on")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        on = moment.state == "on"
+        yield Outcome(-self.cost * on, on, "on" if on or moment.action == "turn on" else "off")
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class RandomPair(Monitor):
+    """Each environment pair has its own probability of being hidden, drawn from the seed."""
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check.whole(self.seed, 0, "The seed of RandomPair")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        hidden = uniform(stream(self.seed, "hidden pairs"), moment.env_pair)
+        yield Outcome(observed=1.0 - hidden)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class FullRandom(Monitor):
+    """Every reward is shown with probability rho."""
+
+    rho: float = 0.5
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        yield Outcome(observed=self.rho)
+
+
+@MONITORS.add
+@dataclass(frozen=True)
+class PaidExperts(Experts):
+    """Experts where asking the wrong one has a small cost and asking none is free."""
+
+    bonus: float = -0.001
+
+    @property
+    def actions(self) -> Sequence[Any]:
+        return (*self.states, "no-op")
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        for outcome in super().outcomes(moment):
+            yield outcome._replace(reward=0.0) if moment.action == "no-op" else outcome

@@ -1,0 +1,137 @@
+/* The chosen problem: curves of all agents, and their numbers. */
+
+/** Fills `host`; returns show(problem, agent). */
+function makeCurves(host) {
+  const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
+  const title = element("h2", { id: "curves-title", tabindex: -1 });
+  const subtitle = element("p", { class: "caption" });
+  const summary = element("dl", { class: "summary", "aria-live": "polite" });
+  const chartTitle = element("p", { class: "chart-title" });
+  const plot = element("div", { id: "curves-plot" });
+  const empty = element("p", { class: "empty", hidden: true });
+  const toggles = element("div", { class: "toggles", role: "group", "aria-label": "Agents in the chart" });
+  const numbers = scrollBox("Final numbers of all agents");
+  const options = metrics.map((metric) => ({ value: metric, text: metric.title, hint: metric.description }));
+  const simple = (...texts) => texts.map((text) => ({ value: text, text }));
+  const range = choice("Range", simple("Full", "Near optimum"), "Full", (text) => update({ zoomed: text !== "Full" }));
+  const choices = element(
+    "div",
+    { class: "choices" },
+    choice("Metric", options, state.metric, (metric) => update({ metric })),
+    choice("Step axis", simple("Linear", "Log"), "Linear", (text) => update({ xLog: text === "Log" })),
+    range,
+  );
+  const back = element("a", { href: "#overview" }, "↑ Overview");
+  host.append(
+    element("header", {}, title, back),
+    subtitle,
+    summary,
+    choices,
+    chartTitle,
+    plot,
+    empty,
+    toggles,
+    numbers,
+  );
+  const chart = makeChart(plot, { label: "Curves; arrow keys move the cursor", height: 300 });
+
+  function update(changes) {
+    Object.assign(state, changes);
+    const { problem, agent, metric, xLog, hidden } = state;
+    summary.replaceChildren(...definitions(summaryOf(problem.cells[agent], metric)));
+    const series = curvesOf(state);
+    const lines = levelLines(problem.cells, metric);
+    const banded = problem.cells.some((cell) => cell?.seeds > 1);
+    range.disabled = metric.name !== "return" || lines.length === 0;
+    chartTitle.replaceChildren(
+      metric.description,
+      element("span", {}, banded ? " Mean over seeds with 95% interval." : ""),
+    );
+    plot.hidden = series.length === 0;
+    empty.hidden = series.length > 0;
+    empty.textContent = emptyText(state);
+    const zoom = state.zoomed && !range.disabled ? nearLevels(lines) : null;
+    chart.draw({ ...metric, series, lines, range: zoom, xLog });
+    problem.cells.forEach((cell, index) => {
+      toggles.children[index].disabled = cell === null;
+      toggles.children[index].setAttribute("aria-pressed", cell !== null && !hidden.has(index));
+    });
+  }
+
+  function toggle(agent) {
+    if (!state.hidden.delete(agent)) state.hidden.add(agent);
+    update({});
+  }
+
+  toggles.append(
+    ...page.agents.map((agent, index) => element("button", { onclick: () => toggle(index) }, colouredName(agent))),
+  );
+
+  return function show(problemIndex, agent) {
+    const problem = page.problems[problemIndex];
+    const cell = problem.cells[agent];
+    title.textContent = problemName(problem);
+    const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
+    subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
+    numbers.replaceChildren(numbersOf(problem, agent));
+    update({ problem, agent });
+  };
+}
+
+/** The curves to draw: of agents that have runs, are not hidden, and have the metric. */
+function curvesOf({ problem, metric, hidden, agent: chosen }) {
+  return page.agents.flatMap(({ name, colour }, index) => {
+    const cell = problem.cells[index];
+    const curve = cell?.curves[metric.name];
+    if (!curve || hidden.has(index)) return [];
+    const [x, mean, half] = [page.axes[cell.axis], curve.mean, curve.half].map(unpack);
+    return [{ name, colour, x, mean, half, strong: index === chosen }];
+  });
+}
+
+function emptyText({ problem, metric, hidden }) {
+  const hiddenCurve = problem.cells.some((cell, index) => cell?.curves[metric.name] && hidden.has(index));
+  return hiddenCurve ? "All agents with this metric are switched off." : `No agent has values of ${metric.label} here.`;
+}
+
+/** A range around the lines of a chart that shows differences of a few percent. */
+function nearLevels(lines) {
+  const values = lines.map(({ value }) => value);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const size = Math.max(Math.abs(low), Math.abs(high), 0.01);
+  return [low - 0.2 * size, high + 0.05 * size];
+}
+
+function untilText({ solved, until }) {
+  if (solved === null) return "–";
+  return until === null ? "never" : countText(until);
+}
+
+/** The final value of a metric over the seeds of a cell. */
+const finalText = (cell, metric) => estimateText(cell.curves[metric.name]?.final ?? [null, null], metric);
+
+const solvedCount = ({ solved, seeds }) => (solved === null ? "not evaluated" : `${solved} of ${seeds}`);
+
+/** The outcome of the chosen cell, its final return, and the final value of the chosen metric. */
+function summaryOf(cell, chosen) {
+  const interval = cell.share?.slice(1).map(percentText).join("–");
+  const shown = [...new Set([metrics[0], chosen])];
+  return [
+    ["Seeds solved", solvedCount(cell), interval && `95% interval ${interval}`],
+    ["Steps until solved", untilText(cell), "median over seeds"],
+    ...shown.map((metric) => [`Final ${metric.label}`, finalText(cell, metric), levelLines([cell], metric)[0]?.text]),
+  ];
+}
+
+/** A table with the outcome and the final metrics of all agents. */
+function numbersOf(problem, chosen) {
+  const shown = metrics.filter((metric) => problem.cells.some((cell) => cell?.curves[metric.name]));
+  const headings = ["Agent", "Solved", "Steps until solved", ...shown.map(({ title }) => title)];
+  const rows = page.agents.map((agent, index) => {
+    const cell = problem.cells[index];
+    if (cell === null) return row({}, colouredName(agent), ["no runs"]);
+    const values = [solvedCount(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
+    return row({ "aria-current": index === chosen }, colouredName(agent), values);
+  });
+  return table({ class: "numbers" }, headings, rows);
+}

@@ -1,0 +1,196 @@
+"""Executors train batches: the interface, the one loop that drives it, and the executor on threads of this process.
+
+Other executors: `monmdp.study.ray_cluster` and `monmdp.study.gpu`.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from monmdp import check
+from monmdp.machine import SHARE, available_bytes, n_cores
+from monmdp.study.plan import Batch
+from monmdp.training.curves import Curves
+from monmdp.training.job import Finished
+from monmdp.training.metrics import new_record
+
+#: Seconds between two reports of progress.
+WATCH_EVERY = 0.1
+#: Called by the driving thread a few times per second.
+Watch = Callable[[], None]
+
+
+class Outcome(NamedTuple):
+    """A trained batch with only its finished seeds, their results, one message per failed seed, and the seconds."""
+
+    batch: Batch
+    finished: list[Finished]
+    failures: list[str]
+    seconds: float
+
+    def curves(self) -> Curves:
+        """The curves of the finished seeds."""
+        job = self.batch.job
+        return job.collect(job.run_settings, list(self.batch.seeds), self.finished, self.seconds)
+
+
+class Tracker:
+    """A batch in training: progress [seed, 2] is the number of steps and of points done; one record per seed."""
+
+    def __init__(self, batch: Batch, points: int = 1) -> None:
+        """points: the length of the records, where training fills them in place."""
+        self.batch = batch
+        self.progress = np.zeros((len(batch.seeds), 2), np.int64)
+        self.records: list[Any] = [new_record(points) for _ in batch.seeds]
+
+    @property
+    def steps(self) -> int:
+        """Training steps done."""
+        return int(self.progress[:, 0].sum())
+
+    def latest(self) -> Iterator[tuple[int, float, int]]:
+        """The steps done, the last recorded return and the number of observed rewards of each seed."""
+        for (steps, points), record in zip(self.progress.tolist(), self.records, strict=True):
+            last = min(max(points - 1, 0), len(record.returns) - 1)
+            yield steps, record.returns[last], record.observed[last]
+
+
+class Executor(ABC):
+    """Trains one list of batches. `drive` starts it, polls it until it returns None, and stops it.
+
+    running: the trackers of batches in training, by a key of the executor's choice.
+    """
+
+    def __init__(self) -> None:
+        self.running: dict[Any, Tracker] = {}
+        self._steps, self._seconds = 0, 0.0
+
+    @abstractmethod
+    def start(self, batches: Sequence[Batch]) -> None:
+        """Accept batches, longest first; raises an error if one of them can never run."""
+
+    @abstractmethod
+    def poll(self, watch: Watch) -> Sequence[Outcome] | None:
+        """Outcomes since the last call, waiting a moment if there are none; None when all batches are done.
+
+        watch is for executors that cannot return for a longer time.
+        """
+
+    @abstractmethod
+    def stop(self) -> Sequence[Outcome]:
+        """End all training soon and release all resources; returns the finished seeds of stopped batches."""
+
+    def steps_done(self) -> int:
+        """Training steps done so far."""
+        return self._steps + sum(tracker.steps for tracker in list(self.running.values()))
+
+    def seconds_done(self) -> float:
+        """Estimated seconds that these steps take on one core."""
+        return self._seconds + sum(_seconds(tracker) for tracker in list(self.running.values()))
+
+    def _finish(self, key: Any) -> Tracker:
+        """Move a batch from the running ones to the totals."""
+        tracker = self.running.pop(key)
+        self._steps += tracker.steps
+        self._seconds += _seconds(tracker)
+        return tracker
+
+
+def _seconds(tracker: Tracker) -> float:
+    return tracker.batch.seconds * tracker.steps / tracker.batch.steps
+
+
+def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outcome], None], watch: Watch) -> None:
+    """Train batches: `deliver` gets every outcome. An error or an interrupt ends training soon, and is raised after
+    the finished seeds were delivered."""
+    if not batches:
+        return
+    try:
+        executor.start(batches)
+        while (outcomes := executor.poll(watch)) is not None:
+            for outcome in outcomes:
+                deliver(outcome)
+            watch()
+    finally:
+        for outcome in executor.stop():
+            deliver(outcome)
+
+
+class Threads(Executor):
+    """Batches side by side on threads, limited by cores and memory; the compiled loop does not hold Python's lock.
+
+    fail_fast: raise the first error of a seed instead of reporting it as a failure and continuing.
+    """
+
+    def __init__(self, threads: int | None = None, fail_fast: bool = False) -> None:
+        super().__init__()
+        self.threads = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
+        self._fail_fast = fail_fast
+        self._stop = np.zeros(1, np.int64)
+        self._waiting: deque[Batch] = deque()
+        self._pool = ThreadPoolExecutor(self.threads)
+
+    def start(self, batches: Sequence[Batch]) -> None:
+        """Accept batches; one whose seed needs more memory than there is raises an error."""
+        self._waiting.extend(batches)
+        self._room = int(available_bytes() * SHARE)
+        max(batches, key=lambda batch: batch.memory).job.workers(1)
+
+    def poll(self, watch: Watch) -> list[Outcome] | None:
+        """Keep all threads busy, and wait for a batch to finish."""
+        used = sum(tracker.batch.memory for tracker in self.running.values())
+        while self._waiting and len(self.running) < self.threads:
+            batch = self._waiting[0]
+            if self.running and used + batch.memory > self._room:
+                break
+            self._waiting.popleft()
+            used += batch.memory
+            tracker = Tracker(batch, len(batch.job.point_steps))
+            self.running[self._pool.submit(self.train, tracker)] = tracker
+        if not self.running:
+            return None
+        finished, _ = wait(self.running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
+        return [self._outcome(future) for future in finished]
+
+    def stop(self) -> list[Outcome]:
+        """Stop every seed within milliseconds."""
+        self._stop[0] = 1
+        self._pool.shutdown(wait=True)
+        return [self._outcome(future) for future in list(self.running) if future.exception() is None]
+
+    def train(self, tracker: Tracker) -> Outcome:
+        """Train the seeds of a batch one after the other; called on a thread of the pool."""
+        return train_batch(tracker, self._stop, self._fail_fast)
+
+    def _outcome(self, future: Future[Outcome]) -> Outcome:
+        self._finish(future)
+        return future.result()
+
+
+def train_batch(tracker: Tracker, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
+    """Train the seeds of a batch one after the other; a failing seed does not stop the others, unless `fail_fast`."""
+    batch, job = tracker.batch, tracker.batch.job
+    started = time.perf_counter()
+    finished: dict[int, Finished] = {}
+    failures: list[str] = []
+    for seed, record, progress in zip(batch.seeds, tracker.records, tracker.progress, strict=True):
+        if stop[0]:
+            break
+        try:
+            result = job.run(seed, record, progress, stop)
+        except Exception as error:
+            if fail_fast:
+                raise
+            failures.append(f"{batch}, seed {seed}: {type(error).__name__}: {error}")
+            continue
+        if progress[0] == job.steps:
+            finished[seed] = result
+    seconds = time.perf_counter() - started
+    return Outcome(Batch(job, tuple(finished)), list(finished.values()), failures, seconds)

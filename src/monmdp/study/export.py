@@ -1,0 +1,253 @@
+"""Finished results for other viewers: TensorBoard event files and Weights & Biases runs. Training logs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import math
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from monmdp import check
+from monmdp.errors import MonMDPError
+from monmdp.problem import Floats, Integers
+from monmdp.study.results import Results
+from monmdp.training.curves import SOLVED_WITHIN, Curves
+from monmdp.training.metrics import METRICS
+
+#: Called with the number of runs written so far.
+Progress = Callable[[int], None]
+#: W&B settings that keep the machine, its files and its screen out of a run.
+_PRIVATE = {
+    "silent": True,
+    "console": "off",
+    "disable_git": True,
+    "disable_code": True,
+    "save_code": False,
+    "x_disable_meta": True,
+    "x_disable_stats": True,
+    "x_disable_machine_info": True,
+    "x_save_requirements": False,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RunCurve:
+    """One run, or the mean over the seeds of one agent in one problem.
+
+    steps [point]; scalars: metric → values [point], without metrics that are always NaN; config: all settings, flat;
+    summary: final values.
+    """
+
+    problem: str
+    agent: str
+    seed: str
+    steps: Integers
+    scalars: dict[str, Floats]
+    config: dict[str, bool | int | float | str]
+    summary: dict[str, float]
+
+    @property
+    def name(self) -> str:
+        """Problem, agent and seed."""
+        return f"{self.problem} / {self.agent} / {self.seed}"
+
+
+def runs_of(results: Curves | Path | str, average: bool = False, points: int | None = None) -> Iterator[RunCurve]:
+    """The runs of a training result or a results folder, one curve per seed.
+
+    average: one curve per agent and problem, the mean over its seeds. points: largest number of points per curve,
+    evenly spaced, always with the last one.
+    """
+    if points is not None:
+        check.whole(points, 1, "The number of points")
+    for problem, agent, seeds, steps, curves, settings, optimal_return, target_return in _cells(results):
+        kept = _evenly_spaced(len(steps), points)
+        finals = curves["return"][:, -1]
+        solved = finals >= target_return - SOLVED_WITHIN
+        groups = [(f"mean of {len(seeds)} seeds", slice(None), {"seeds": len(seeds)})]
+        if not average:
+            groups = [(f"seed {seed}", slice(i, i + 1), {"seed": seed}) for i, seed in enumerate(seeds)]
+        for name, rows, which in groups:
+            scalars = {metric: values[rows].mean(0)[kept] for metric, values in curves.items()}
+            yield RunCurve(
+                problem=problem,
+                agent=agent,
+                seed=name,
+                steps=steps[kept],
+                scalars={metric: values for metric, values in scalars.items() if not np.isnan(values).all()},
+                config=_flat({**settings, **which}),
+                summary={
+                    "optimal_return": optimal_return,
+                    "target_return": target_return,
+                    "final_return": float(finals[rows].mean()),
+                    "solved": float(solved[rows].mean()),
+                },
+            )
+
+
+def _cells(results: Curves | Path | str) -> Iterator[tuple[Any, ...]]:
+    """Per agent and problem: names, seeds, steps, metric → values [seed, point], settings, optimum, target return."""
+    if isinstance(results, Curves):
+        values = {metric.column: getattr(results, metric.attribute) for metric in METRICS}
+        returns = (results.optimal_return, results.target_return)
+        names = (results.problem.name, results.agent)
+        yield *names, results.seeds, results.steps, values, results.settings, *returns
+        return
+    for cell in Results(results).cells.values():
+        values = cell.curves([metric.column for metric in METRICS])
+        returns = (cell.finals(["optimal_return"])["optimal_return"][0], cell.target_return)
+        yield cell.problem_name, cell.agent, cell.seeds, cell.steps, values, cell.settings, *returns
+
+
+def count_runs(results: Path | str, average: bool = False) -> int:
+    """The number of runs of a results folder, without reading curves."""
+    return sum(1 if average else len(cell.seeds) for cell in Results(results).cells.values())
+
+
+def to_tensorboard(
+    results: Curves | Path | str,
+    folder: Path | str,
+    average: bool = False,
+    points: int | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write one TensorBoard run per seed, or one per agent and problem, into a new folder; returns their number.
+
+    The recorded metrics become scalars, settings and final values become hyperparameters.
+    """
+    _require("tensorboard.summary", "TensorBoard")
+    return _write_all(_write_tensorboard_run, results, folder, average, points, progress)
+
+
+def _write_tensorboard_run(run: RunCurve, folder: Path) -> None:
+    """Write one run as one event file in its own folder; needs neither TensorFlow nor torch."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.plugins.hparams import summary_v2 as hyperparameters
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+    now = time.time()
+    place = folder.joinpath(*map(_file_name, (run.problem.replace(" + ", "+"), run.agent, run.seed)))
+    while place.exists():  # different names may become the same file name
+        place = place.with_name(f"{place.name}_")
+    writer = EventFileWriter(str(place))
+    writer.add_event(Event(wall_time=now, summary=hyperparameters.hparams_pb(run.config, trial_id=run.name)))
+    finals = {f"end/{name}": value for name, value in run.summary.items()}
+    for step, values in [*_rows(run), (int(run.steps[-1]), finals)]:
+        scalars = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
+        writer.add_event(Event(wall_time=now, step=step, summary=Summary(value=scalars)))
+    writer.close()
+
+
+def to_wandb(
+    results: Curves | Path | str,
+    folder: Path | str,
+    average: bool = False,
+    points: int | None = None,
+    project: str = "monmdp",
+    mode: Literal["offline", "online"] = "offline",
+    progress: Progress | None = None,
+) -> int:
+    """Write one W&B run per seed, or one per agent and problem, into a new folder; returns their number.
+
+    Offline runs need no account and no network; `wandb sync` uploads them. A run has the same id each time, so
+    uploading twice makes no copies.
+    """
+    _require("wandb", "Weights & Biases")
+    return _write_all(partial(_write_wandb_run, project=project, mode=mode), results, folder, average, points, progress)
+
+
+def _write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["offline", "online"]) -> None:
+    """Write one run, from start to end."""
+    import wandb
+
+    settings = {name: value for name, value in _PRIVATE.items() if name in wandb.Settings.model_fields}
+    identity = f"{run.name} {sorted(run.config.items())}"
+    writer = wandb.init(
+        project=project,
+        name=run.name,
+        group=run.problem,
+        job_type=run.agent[:64],
+        id=hashlib.sha256(identity.encode()).hexdigest()[:16],
+        config=run.config,
+        dir=str(folder),
+        mode=mode,
+        reinit="finish_previous",
+        settings=wandb.Settings(**settings),
+    )
+    for step, values in _rows(run):
+        writer.log(values, step=step)
+    writer.summary.update(run.summary)
+    writer.finish()
+
+
+def _require(module: str, name: str) -> None:
+    """Raise unless an optional package is installed."""
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        raise MonMDPError(f"{name} is not installed; install it with: pip install 'monmdp[loggers]'") from None
+
+
+def _write_all(
+    write: Callable[[RunCurve, Path], None],
+    results: Curves | Path | str,
+    folder: Path | str,
+    average: bool,
+    points: int | None,
+    progress: Progress | None,
+) -> int:
+    """Write every run into a new folder; returns their number."""
+    root, written = _new_folder(folder), 0
+    for run in runs_of(results, average, points):
+        write(run, root)
+        written += 1
+        if progress is not None:
+            progress(written)
+    return written
+
+
+def _rows(run: RunCurve) -> Iterator[tuple[int, dict[str, float]]]:
+    """The recording points: step, and the metrics that are not NaN."""
+    for i, step in enumerate(run.steps.tolist()):
+        yield step, {name: float(values[i]) for name, values in run.scalars.items() if not math.isnan(values[i])}
+
+
+def _new_folder(folder: Path | str) -> Path:
+    """An empty folder, created if needed, so that two exports never mix."""
+    path = Path(folder)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise MonMDPError(f"The folder {path} is not empty; choose a new one, so that two exports never mix.")
+    except OSError as error:
+        raise MonMDPError(f"The folder {path} cannot be used: {error.strerror}.") from None
+    return path
+
+
+def _file_name(name: str) -> str:
+    """A name that is a valid file name on every system."""
+    return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]
+
+
+def _evenly_spaced(count: int, points: int | None) -> Integers:
+    """Indices of at most `points` of `count` recording points, always with the last one."""
+    kept = count if points is None else min(points, count)
+    return (np.arange(1, kept + 1) * count) // kept - 1
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, bool | int | float | str]:
+    """Settings with nested options by their own names; values other than numbers and strings as text."""
+    flat: dict[str, bool | int | float | str] = {}
+    for key, value in settings.items():
+        for name, inner in value.items() if isinstance(value, dict) else [(key, value)]:
+            flat[name] = inner if isinstance(inner, (bool, int, float, str)) else repr(inner)
+    return flat

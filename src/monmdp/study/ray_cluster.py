@@ -1,0 +1,108 @@
+"""Batches on a Ray cluster: workers train, and a batch whose worker dies is tried again."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from monmdp.errors import MonMDPError
+from monmdp.machine import readable
+from monmdp.study.executors import Executor, Outcome, Tracker, Watch, train_batch
+from monmdp.study.plan import Batch
+
+#: How often a batch is tried again when its worker dies.
+RETRIES = 5
+#: Seconds to wait for an answer from the cluster's address.
+TIMEOUT = 20
+
+
+def train_remotely(batch: Batch) -> tuple[Any, ...]:
+    """Train a batch on a worker; returns the finished seeds and the other fields of its outcome."""
+    outcome = train_batch(Tracker(batch, len(batch.job.point_steps)), np.zeros(1, np.int64))
+    return outcome.batch.seeds, *outcome[1:]
+
+
+class RayCluster(Executor):
+    """A running cluster, by its address, or one on this machine for the time of the sweep."""
+
+    def __init__(self, address: str | None = None) -> None:
+        super().__init__()
+        host, _, port = (address or "localhost:0").rpartition(":")
+        if not host or not port.isdigit():
+            raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
+        try:
+            import ray
+        except ImportError:
+            raise MonMDPError("Ray is not installed; install it with: pip install 'monmdp[ray]'") from None
+        if address is not None:
+            _check_reachable(address)
+        self._ray: Any = ray
+        self._address = address
+        self._waiting: deque[Batch] = deque()
+
+    def start(self, batches: Sequence[Batch]) -> None:
+        """Join the cluster, and check that every batch fits into the memory of a node."""
+        ray = self._ray
+        try:
+            # "local" starts a cluster of its own; None would join any that happens to run on this machine
+            where = self._address or "local"
+            ray.init(address=where, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            first = str(error).splitlines()[0]
+            raise MonMDPError(f"The Ray cluster at {self._address or 'this machine'} cannot be used: {first}") from None
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        room = max((resources.get("memory", 0) for resources in nodes), default=0)
+        largest = max(batches, key=lambda batch: batch.memory)
+        if largest.memory > room:
+            raise MonMDPError(
+                f"{largest} needs {readable(largest.memory)} of memory, and no node of the Ray cluster has more than "
+                f"{readable(room)}."
+            )
+        self._remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
+        self._waiting.extend(batches)
+
+    def poll(self, watch: Watch) -> list[Outcome] | None:
+        """Submit twice as many batches as there are cores, so that no core waits, and wait for one to finish."""
+        in_flight = 2 * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        while self._waiting and len(self.running) < in_flight:
+            batch = self._waiting.popleft()
+            self.running[self._remote.options(memory=batch.memory).remote(batch)] = Tracker(batch)
+        if not self.running:
+            return None
+        ready, _ = self._ray.wait(list(self.running), num_returns=1, timeout=0.5)
+        return [self._outcome(reference) for reference in ready]
+
+    def _outcome(self, reference: Any) -> Outcome:
+        batch = self.running[reference].batch
+        try:
+            seeds, finished, failures, seconds = self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            failure = f"{batch}, seeds {batch.seeds}: {str(error).splitlines()[0]}"
+            seeds, finished, failures, seconds = (), [], [failure], 0.0
+        self.running[reference].progress[:, 0] = batch.job.steps
+        self._finish(reference)
+        return Outcome(Batch(batch.job, seeds), finished, failures, seconds)
+
+    def stop(self) -> list[Outcome]:
+        """Cancel what is running and leave the cluster."""
+        for reference in self.running:
+            self._ray.cancel(reference, force=True)
+        self._ray.shutdown()
+        return []
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error within seconds if no cluster answers; Ray itself would wait for minutes."""
+    check = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        healthy = subprocess.run(check, capture_output=True, timeout=TIMEOUT, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        healthy = False
+    if not healthy:
+        raise MonMDPError(f"No healthy Ray cluster answers at {address}.")
