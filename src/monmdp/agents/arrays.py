@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,15 +17,17 @@ def array_tuple(module: str, name: str, **fields: Any) -> Any:
     """A named tuple class; assign it to `name` in `module`, where the kernel cache looks it up.
 
     A field is declared as an array, such as "int pairs 2" for an int64 array [pairs, 2]; as a dictionary of such
-    declarations, which is an array of one record with named numbers; or as a type.
+    declarations, which is an array of one record with named numbers; as another `array_tuple`; or as a function that
+    converts an attribute of the same name.
     """
-    made: Any = namedtuple(name, fields, module=module)
-    made.declared = fields
+    made: Any = NamedTuple(name, [(field, Any) for field in fields])  # type: ignore[misc]
+    made.__module__ = module
+    made.declared = fields  # type: ignore[attr-defined]
     return made
 
 
-def zeros(kind: Any, sizes: Mapping[str, int], options: Any = None, **given: Any) -> Any:
-    """An instance of an `array_tuple` with zeros, except for `given` fields; other numbers are taken from `options`."""
+def zeros(kind: Any, sizes: Mapping[str, int], *sources: Any, **given: Any) -> Any:
+    """An instance of an `array_tuple`: zeros, except for `given` fields and for attributes of the sources."""
 
     def shape(declared: str) -> tuple[int, ...]:
         return tuple(int(size) if size.isdigit() else sizes[size] for size in declared.split()[1:])
@@ -37,7 +38,9 @@ def zeros(kind: Any, sizes: Mapping[str, int], options: Any = None, **given: Any
         if isinstance(declared, dict):
             record = [(key, TYPES[number.split()[0]], shape(number)) for key, number in declared.items()]
             return np.zeros(1, np.dtype(record, align=True))
-        return declared(getattr(options, name))
+        if hasattr(declared, "declared"):
+            return zeros(declared, sizes, *sources)
+        return declared(next(getattr(source, name) for source in sources if hasattr(source, name)))
 
     return kind(**{name: given[name] if name in given else field(name, kind.declared[name]) for name in kind._fields})
 
@@ -46,20 +49,16 @@ def zeros(kind: Any, sizes: Mapping[str, int], options: Any = None, **given: Any
 Rows: Any = array_tuple(__name__, "Rows", offsets="int bounds", weight="float successors", next_state="int successors")
 
 
-def new_rows(n_rows: int, n_successors: int) -> Any:
-    """Empty rows with room for a total number of successors."""
-    return zeros(Rows, {"bounds": n_rows + 1, "successors": n_successors})
-
-
-def world_sizes(world: World) -> dict[str, int]:
-    """The sizes that shapes are declared with."""
+def world_sizes(world: World, n_successors: int = 0) -> dict[str, int]:
+    """The sizes that shapes are declared with; n_successors is the number of successors in rows over pairs."""
     return {
         "states": world.n_states,
         "actions": world.n_actions,
         "pairs": world.n_states * world.n_actions,
+        "bounds": world.n_states * world.n_actions + 1,
+        "successors": n_successors,
         "env_states": world.n_env_states,
         "env_pairs": world.n_env_pairs,
-        "monitor_states": world.n_monitor_states,
         "monitor_pairs": world.n_monitor_states * world.n_monitor_actions,
     }
 

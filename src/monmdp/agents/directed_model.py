@@ -129,13 +129,6 @@ def is_inaccurate(seen, squares, wanted, log_time, beta):
 
 
 @kernel
-def may_be_random(model, group, env_state, others_are):
-    """Whether a pair had different outcomes, or always stayed in a state where others are random."""
-    number, stays = factored_model.known_outcomes(model, group, env_state)
-    return number > 1 or (stays and others_are)
-
-
-@kernel
 def write_success(memory, purpose, states, step, success):
     """Write the probabilities g(s,a) that pairs of states [n] serve a purpose into success [n, A].
 
@@ -163,7 +156,7 @@ def write_success(memory, purpose, states, step, success):
                 needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
             elif log_time > memory.beta_certain * tries or (
                 log_time > memory.beta_uncertain * tries
-                and may_be_random(model, group, env_state, explorer.random[env_state])
+                and factored_model.may_be_random(model, group, env_state, explorer.random[env_state])
             ):
                 g = NEARLY_SURE
             else:
@@ -330,7 +323,7 @@ def update_directed_model(memory, transition):
         status.untried -= 1
         status.unseen += 1
     if model.changes[0] > changes and model.tries[group] > 1 and not explorer.random[env_state]:
-        explorer.random[env_state] = factored_model.known_outcomes(model, group, env_state)[0] > 1
+        explorer.random[env_state] = factored_model.may_be_random(model, group, env_state, False)
     status.lowest_monitor_reward = min(status.lowest_monitor_reward, transition.monitor_reward)
     status.expected_state = -1
     if not transition.terminated:
@@ -349,7 +342,7 @@ def update_directed_model(memory, transition):
 
 @kernel
 def plan_all_values(memory, q, values):
-    """Plan q [S, A] and values [S + 1] of all states; those of unknown environment states are as low as possible."""
+    """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
     model, plan, status, n_actions = memory.model, memory.value_plan, memory.explorer.status[0], memory.q.shape[1]
     lowest = (status.lowest_reward + min(status.lowest_monitor_reward, 0.0)) / (1.0 - memory.discount)
     states, rows, size = plan.model_rows.states, plan.model_rows.rows, 0
@@ -429,21 +422,14 @@ class DirectedModel(Agent):
             raise MonMDPError("DirectedModel needs minimum_reward before it can start.")
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
-        explorer = zeros(Explorer, {**world_sizes(world), "groups": len(model.tries)})
-        explorer.status["lowest_reward"], explorer.status["expected_state"] = lowest, -1
-        explorer.status["plan_outdated"] = explorer.status["q_outdated"] = True
         n_successors = self._n_successors(world, steps)
-        return zeros(
-            DirectedModelMemory,
-            world_sizes(world),
-            self,
-            reward_model=np.full(world.n_env_pairs, lowest),
-            model=model,
-            explorer=explorer,
-            goal_plan=planning.new_goal_plan(world, n_successors),
-            value_plan=planning.new_value_plan(world, n_successors),
-            discount=world.discount,
-        )
+        sizes = {**world_sizes(world, n_successors), "places": world.n_states + 2, "groups": len(model.tries)}
+        rewards = np.full(world.n_env_pairs, lowest)
+        memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
+        status = memory.explorer.status
+        status["lowest_reward"], status["expected_state"] = lowest, -1
+        status["plan_outdated"] = status["q_outdated"] = True
+        return memory
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs whose reward was given up, and why."""
@@ -454,18 +440,19 @@ class DirectedModel(Agent):
         ]
 
     def _n_successors(self, world: World, steps: int) -> int:
-        """The largest number of successors in the rows of all pairs."""
+        """The largest number of successors in the rows of all pairs, ends of episodes included."""
         if self.known_monitor:
-            return len(world.probability)
+            return len(world.probability) + world.n_states * world.n_actions
         transitions = min(steps, factored_model.n_env_transitions(world, self.pool_environment))
         monitor_pairs = world.n_monitor_states * world.n_monitor_actions
-        return transitions * world.n_monitor_states * (monitor_pairs if self.pool_environment else 1)
+        n_alike = monitor_pairs if self.pool_environment else 1
+        return transitions * world.n_monitor_states * n_alike + world.n_states * world.n_actions
 
     def memory_bytes(self, world: World, steps: int) -> int:
         """Tables over pairs, all successors twice, and the rows of a known monitor."""
         pairs = world.n_states * world.n_actions
         known = 48 * len(world.probability) if self.known_monitor else 0
-        tables = 8 * pairs * (25 + world.n_monitor_states)
+        tables = 8 * pairs * (21 + world.n_monitor_states)
         return tables + 32 * self._n_successors(world, steps) + known
 
     def planning_seconds(self, world: World) -> tuple[float, float]:

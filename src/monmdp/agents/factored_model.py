@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.arrays import Rows, array_tuple, new_rows, pair_factors, world_sizes, zeros
+from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
 from monmdp.agents.known_monitor import (
     KnownMonitor,
     expected_monitor,
     experienced,
     known_monitor,
     times_experienced,
-    unknown_monitor,
     write_known_row,
 )
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
@@ -51,8 +50,8 @@ Pool: Any = array_tuple(
 FactoredModel: Any = array_tuple(
     __name__,
     "FactoredModel",
-    env_state="int states",
-    monitor_state="int states",
+    env_state=np.asarray,  # [states]
+    monitor_state=np.asarray,  # [states]
     joint="int joint",  # [SE * SM]: the joint state of an environment and a monitor state, -1 for none
     env_pair="int pairs",
     visits="int pairs",
@@ -96,12 +95,12 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
     visits, env_tries = np.zeros(sizes["pairs"], np.int64), np.zeros(world.n_env_pairs, np.int64)
     group, tries = (env_pair, env_tries) if options.pool_environment else (np.arange(len(visits)), visits)
     capacity = 0 if options.known_monitor else min(steps, n_env_transitions(world, options.pool_environment))
+    known = {"known": known_monitor(world)} if options.known_monitor else {}
     return zeros(
         FactoredModel,
         sizes,
         options,
-        env_state=world.env_state,
-        monitor_state=world.monitor_state,
+        world,
         joint=joint,
         env_pair=env_pair,
         visits=visits,
@@ -110,16 +109,8 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
         moves=new_transitions(len(tries), world.n_env_states, capacity),
         ends=new_pool(group, len(tries), 2),
         shifts=new_pool(monitor_pair, sizes["monitor_pairs"], n_monitor),
-        known=known_monitor(world) if options.known_monitor else unknown_monitor(),
-        n_actions=world.n_actions,
-        n_monitor_states=n_monitor,
+        **known,
     )
-
-
-def new_model_rows(world: World, n_successors: int) -> Any:
-    """Rows for all states, with room for a number of successors besides the ends of episodes."""
-    n_pairs = world.n_states * world.n_actions
-    return zeros(ModelRows, world_sizes(world), rows=new_rows(n_pairs, n_successors + n_pairs))
 
 
 def n_env_transitions(world: World, pools_environment: bool) -> int:
@@ -257,22 +248,22 @@ def best_observe_rate(model):
 
 
 @kernel
-def known_outcomes(model, group, env_state):
-    """The number of different outcomes of an environment pair so far, and whether all stay in its state."""
+def may_be_random(model, group, env_state, others_are):
+    """Whether an environment pair had different outcomes, or always stayed in a state where others are random."""
     number, stays = 0, True
     if model.known_monitor:
         for outcome in range(model.known.first_outcome[group], model.known.first_outcome[group + 1]):
             if model.known.counts[outcome] > 0:
                 number += 1
                 stays &= model.known.env_next_state[outcome] == env_state and not model.known.env_terminated[outcome]
-        return number, stays
-    node = model.moves.first[group]
-    while node >= 0:
-        number += 1
-        stays &= model.moves.next_state[node] == env_state
-        node = model.moves.following[node]
-    ended = model.ends.pooled[group, 1] > 0
-    return number + ended, stays and not ended
+    else:
+        node, ended = model.moves.first[group], model.ends.pooled[group, 1] > 0
+        while node >= 0:
+            number += 1
+            stays &= model.moves.next_state[node] == env_state
+            node = model.moves.following[node]
+        number, stays = number + ended, stays and not ended
+    return number > 1 or (stays and others_are)
 
 
 @kernel

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.arrays import array_tuple, zeros
+from monmdp.agents.arrays import array_tuple
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import kernel
 from monmdp.world import World
 
 #: The monitor's part by environment outcome, and counts of outcomes. Outcomes of environment pair e are
 #: first_outcome[e] … first_outcome[e + 1] - 1, ordered by env_next_state, then env_terminated. Outcome i of joint pair
-#: p, counted from 0, is branch first_branch[p] + i, whose rows are offsets[branch] … offsets[branch + 1] - 1.
+#: p, counted from 0, is branch first_branch[p] + i, whose rows are offsets[branch] … offsets[branch + 1] - 1. All
+#: arrays are empty if the monitor is not known.
 KnownMonitor: Any = array_tuple(
     __name__,
     "KnownMonitor",
@@ -73,11 +74,6 @@ def known_monitor(world: World) -> Any:
         next_state=world.next_state[order].astype(np.int64),
         terminated=world.terminated[order],
     )
-
-
-def unknown_monitor() -> Any:
-    """Empty arrays of the same types."""
-    return zeros(KnownMonitor, {})
 
 
 @kernel

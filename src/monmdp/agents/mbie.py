@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.arrays import Rows, array_tuple, new_rows, pair_factors, world_sizes, zeros
+from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
 from monmdp.agents.known_monitor import (
@@ -33,7 +33,6 @@ from monmdp.agents.known_monitor import (
     experienced,
     known_monitor,
     times_experienced,
-    unknown_monitor,
     write_known_row,
 )
 from monmdp.agents.q_learning import largest_value, learn_reward
@@ -279,31 +278,30 @@ class MonitoredMBIE(Agent):
             raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
         env_pair, monitor_pair = pair_factors(world)
-        known = known_monitor(world) if self.known_monitor else unknown_monitor()
+        known = {"known": known_monitor(world)} if self.known_monitor else {}
         transitions = new_transitions(n * m, n, 0 if self.known_monitor else steps)
+        n_successors = len(known["known"].probability) if known else len(transitions.times)
         return zeros(
             MBIEMemory,
-            world_sizes(world),
+            world_sizes(world, n_successors),
             self,
+            world,
             q=np.full((n, m), float(self.q_max)),
             observe_q=np.full((n, m), 1.0 / (1.0 - world.discount)),
             reward_model=np.full(world.n_env_pairs, float(self.minimum_reward)),
             transitions=transitions,
-            known=known,
-            rows=new_rows(n * m, len(known.probability) + len(transitions.times)),
             env_pair=env_pair,
             monitor_pair=monitor_pair,
             n_env_actions=m // world.n_monitor_actions,
-            n_monitor_actions=world.n_monitor_actions,
             sticky=self.termination == "sticky",
-            discount=world.discount,
+            **known,
         )
 
     def memory_bytes(self, world: World, steps: int) -> int:
-        """Nine tables over pairs, and the numbers of each known transition."""
+        """Eleven tables over pairs, and six numbers per known transition."""
         pairs = world.n_states * world.n_actions
         rows = 5 * len(world.probability) if self.known_monitor else min(steps, pairs * world.n_states)
-        return 72 * pairs + 48 * rows
+        return 88 * pairs + 48 * rows
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """All pairs are swept before an episode, whose length is not known."""

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from monmdp.agents.arrays import array_tuple, world_sizes, zeros
-from monmdp.agents.factored_model import ModelRows, new_model_rows
+from monmdp.agents.arrays import array_tuple
+from monmdp.agents.factored_model import ModelRows
 from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import kernel
-from monmdp.world import World
 
 #: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
 VALUE_ACCURACY = 1e-7
@@ -40,8 +39,8 @@ ValuePlan: Any = array_tuple(
     rewards="float pairs",  # of the rows
     best="int states",  # the greedy action of the i-th state, -1 if no action is known
     q="float states actions",
-    values="float states_and_end",  # the last is the value after the end of an episode, 0
-    test_values="float states_and_end",
+    values="float places",  # those of states, and 0 after the end of an episode
+    test_values="float places",
 )
 
 #: Plan for the states that a search has found. The i-th of them is model_rows.states[i]; its place i is also the index
@@ -72,21 +71,9 @@ GoalPlan: Any = array_tuple(
 )
 
 
-def new_value_plan(world: World, n_successors: int) -> Any:
-    """No values yet."""
-    sizes = {**world_sizes(world), "states_and_end": world.n_states + 1}
-    return zeros(ValuePlan, sizes, model_rows=new_model_rows(world, n_successors))
-
-
-def new_goal_plan(world: World, n_successors: int) -> Any:
-    """No plan yet."""
-    sizes = {**world_sizes(world), "places": world.n_states + 2}
-    return zeros(GoalPlan, sizes, model_rows=new_model_rows(world, n_successors))
-
-
 @kernel
 def plan_values(plan, size, lowest, discount, q, values):
-    """Improve q [S, A] and values [S + 1] of the first `size` states of a plan; pairs without a row get `lowest`."""
+    """Improve q [S, A] and values [S + 2] of the first `size` states of a plan; pairs without a row get `lowest`."""
     n_actions, states, rewards, best = q.shape[1], plan.model_rows.states, plan.rewards, plan.best
     offsets, weight, next_state = plan.model_rows.rows
     for _ in range(IMPROVEMENTS):
