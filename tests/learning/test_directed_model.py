@@ -236,5 +236,5 @@ def test_mean_and_squared_deviations_of_a_reward(how):
         driven.happened(0, 0, 0, shown=reward)
     memory = driven.memory
     assert driven.beliefs[0] == pytest.approx(4.0)
-    squares = memory.explorer.reward_squares if how == "compiled" else memory.squares
+    squares = memory.reward_squares if how == "compiled" else memory.squares
     assert squares[0] == pytest.approx(18.0)

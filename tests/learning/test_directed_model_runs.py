@@ -152,8 +152,8 @@ def test_a_reward_observed_late_is_no_longer_given_up():
 def reward_counts(agent: str, steps: int, noise: float = 0.2) -> tuple[np.ndarray, np.ndarray, float]:
     """How often each reward was observed, half the width of its interval, and the range of all observed rewards."""
     memory = trained(monmdp.make(f"Loop(reward_noise={noise})", "Ask"), agent, steps, seed=4)
-    seen, status = memory.reward_counts, memory.explorer.status
-    half = 1.96 * np.sqrt(memory.explorer.reward_squares / (seen - 1) / seen)
+    seen, status = memory.reward_counts, memory.status
+    half = 1.96 * np.sqrt(memory.reward_squares / (seen - 1) / seen)
     return seen, half, float(status["highest_reward"][0] - status["lowest_reward"][0])
 
 

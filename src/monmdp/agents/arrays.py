@@ -13,15 +13,15 @@ from monmdp.world import World
 TYPES = {"int": np.int64, "float": np.float64, "bool": np.bool_}
 
 
-def array_tuple(module: str, name: str, **fields: Any) -> Any:
-    """A named tuple class; assign it to `name` in `module`, where the kernel cache looks it up.
+def array_tuple(module: str, name: str, doc: str, **fields: Any) -> Any:
+    """A named tuple class with a docstring; assign it to `name` in `module`, where the kernel cache looks it up.
 
     A field is declared as an array, such as "int pairs 2" for an int64 array [pairs, 2]; as a dictionary of such
     declarations, which is an array of one record with named numbers; as another `array_tuple`; or as a function that
     converts an attribute of the same name.
     """
     made: Any = NamedTuple(name, [(field, Any) for field in fields])  # type: ignore[misc]
-    made.__module__ = module
+    made.__module__, made.__doc__ = module, doc
     made.declared = fields  # type: ignore[attr-defined]
     return made
 
@@ -45,8 +45,14 @@ def zeros(kind: Any, sizes: Mapping[str, int], *sources: Any, **given: Any) -> A
     return kind(**{name: given[name] if name in given else field(name, kind.declared[name]) for name in kind._fields})
 
 
-#: Sparse rows in the format of `kernels.bellman`, with room for more successors than are in use.
-Rows: Any = array_tuple(__name__, "Rows", offsets="int bounds", weight="float successors", next_state="int successors")
+Rows: Any = array_tuple(
+    __name__,
+    "Rows",
+    "Sparse rows in the format of `kernels.bellman`, with room for more successors than are in use.",
+    offsets="int bounds",
+    weight="float successors",
+    next_state="int successors",
+)
 
 
 def world_sizes(world: World, n_successors: int = 0) -> dict[str, int]:

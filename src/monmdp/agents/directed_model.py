@@ -42,20 +42,25 @@ GIVE_UP_FACTOR = 2.0
 FINAL_GIVE_UP_FACTOR = 8.0
 LEAST_CHANCE = 0.01
 
-#: What exploration has to know besides the model.
-Explorer: Any = array_tuple(
+DirectedModelMemory: Any = array_tuple(
     __name__,
-    "Explorer",
+    "DirectedModelMemory",
+    "Q̂ for evaluation, R̂ and its counts, the model, plans, what exploration has to know, and options.",
+    q="float states actions",
+    visits="int pairs",
+    reward_model="float env_pairs",
+    reward_counts="int env_pairs",
+    reward_squares="float env_pairs",  # sums of squared deviations
+    missed="float env_pairs",  # how often a reward was expected to be observed, while it never was
+    given_up="bool env_pairs",  # rewards
+    model=factored_model.FactoredModel,
+    goal_plan=planning.GoalPlan,
+    value_plan=planning.ValuePlan,
+    planned_tries="int groups",  # tries when values were last planned
     discovered="bool states",  # states the agent has acted in
     env_discovered="bool env_states",
-    cut="int env_states",  # how often the step limit ended an episode just when a state was entered
-    random="bool env_states",  # whether a transition from here has had different outcomes
-    given_up="bool env_pairs",  # rewards
-    missed="float env_pairs",  # how often a reward was expected to be observed, while it never was
-    reward_squares="float env_pairs",  # sums of squared deviations
-    planned_tries="int groups",  # tries when Q was last planned
-    state_here="int 1",  # scratch space
-    success_here="float 1 actions",  # scratch space
+    random="bool env_states",  # whether a pair of the state has had different outcomes
+    cut="int env_states",  # how often the step limit ended an episode just when the state was entered
     status={
         "level": "int",  # least number of visits of any known pair
         "at_level": "int",  # number of known pairs with it
@@ -72,20 +77,8 @@ Explorer: Any = array_tuple(
         "idle_until": "int 3",  # by purpose: the step until which there are no goals, if the model does not change
         "idle_changes": "int 3",  # changes of the model at that time
     },
-)
-
-#: Q̂ for evaluation, R̂ and its counts, the model, plans, and options.
-DirectedModelMemory: Any = array_tuple(
-    __name__,
-    "DirectedModelMemory",
-    q="float states actions",
-    visits="int pairs",
-    reward_model="float env_pairs",
-    reward_counts="int env_pairs",
-    model=factored_model.FactoredModel,
-    explorer=Explorer,
-    goal_plan=planning.GoalPlan,
-    value_plan=planning.ValuePlan,
+    state_here="int 1",  # scratch space
+    success_here="float 1 actions",  # scratch space
     beta_bar=float,
     beta_certain=float,
     beta_uncertain=float,
@@ -98,9 +91,9 @@ DirectedModelMemory: Any = array_tuple(
 @inlined
 def enter(memory, env_state):
     """Count the pairs of an environment state that is entered for the first time."""
-    if not memory.explorer.env_discovered[env_state]:
-        memory.explorer.env_discovered[env_state] = True
-        memory.explorer.status[0].untried += memory.reward_counts.shape[0] // len(memory.explorer.env_discovered)
+    if not memory.env_discovered[env_state]:
+        memory.env_discovered[env_state] = True
+        memory.status[0].untried += len(memory.reward_counts) // len(memory.env_discovered)
 
 
 @inlined
@@ -109,13 +102,13 @@ def discover(memory, state):
 
     States that are entered only when the step limit ends an episode are never discovered, so they are no lasting goals.
     """
-    explorer, model, status = memory.explorer, memory.model, memory.explorer.status[0]
-    if not explorer.discovered[state]:
-        explorer.discovered[state] = True
+    model, status = memory.model, memory.status[0]
+    if not memory.discovered[state]:
+        memory.discovered[state] = True
         status.at_level = model.n_actions + (status.at_level if status.level == 0 else 0)
         status.level = 0
         model.changes[0] += 1
-        explorer.cut[model.env_state[state]] = 0
+        memory.cut[model.env_state[state]] = 0
     enter(memory, model.env_state[state])
     status.expected_state = -1
 
@@ -134,9 +127,9 @@ def write_success(memory, purpose, states, step, success):
 
     Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
     """
-    model, explorer, status, n_actions = memory.model, memory.explorer, memory.explorer.status[0], memory.q.shape[1]
+    model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
     seen, given_up, missed, squares = (
-        memory.reward_counts, explorer.given_up, explorer.missed, explorer.reward_squares,
+        memory.reward_counts, memory.given_up, memory.missed, memory.reward_squares,
     )  # fmt: skip
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
@@ -148,15 +141,15 @@ def write_success(memory, purpose, states, step, success):
             env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
             tries = model.tries[group]
             if purpose == VISIT:
-                g = 1.0 if memory.visits[pair] <= status.level and explorer.discovered[states[i]] else 0.0
+                g = 1.0 if memory.visits[pair] <= status.level and memory.discovered[states[i]] else 0.0
             elif purpose == DISCOVER and tries == 0:
-                if explorer.cut[env_state] < GIVE_UP_FACTOR * log_time:
+                if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
                     g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
                 needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
             elif log_time > memory.beta_certain * tries or (
                 log_time > memory.beta_uncertain * tries
-                and factored_model.may_be_random(model, group, env_state, explorer.random[env_state])
+                and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
             ):
                 g = NEARLY_SURE
             else:
@@ -197,10 +190,10 @@ def find_goals(memory, purpose, origin, step):
 @kernel
 def follow(memory, purpose, state, draws):
     """The action toward the goals of a purpose, or -1 if there are none."""
-    plan, model, explorer, status = memory.goal_plan, memory.model, memory.explorer, memory.explorer.status[0]
-    planned, step, values = memory.goal_plan.status[0], draws.step, memory.explorer.success_here[0]
-    explorer.state_here[0] = state
-    if write_success(memory, purpose, explorer.state_here, step, explorer.success_here) >= NEARLY_SURE:
+    plan, model, status = memory.goal_plan, memory.model, memory.status[0]
+    planned, step, values = memory.goal_plan.status[0], draws.step, memory.success_here[0]
+    memory.state_here[0] = state
+    if write_success(memory, purpose, memory.state_here, step, memory.success_here) >= NEARLY_SURE:
         planned.steps_left = 0
         return choose(values, draws)
     if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
@@ -225,7 +218,7 @@ def follow(memory, purpose, state, draws):
 @inlined
 def is_due(memory, purpose, step):
     """Whether there may be goals of a purpose."""
-    status = memory.explorer.status[0]
+    status = memory.status[0]
     if purpose == DISCOVER:
         return status.untried > 0 or status.unseen > 0
     return purpose == REFINE or status.level == 0 or math.log(step + 2.0) > memory.beta_bar * status.level
@@ -240,25 +233,25 @@ def act_directed_model(memory, state, draws):
             action = follow(memory, purpose, state, draws)
             if action >= 0:
                 return action, True
-    if memory.explorer.status[0].plan_outdated:
+    if memory.status[0].plan_outdated:
         plan_all_values(memory, memory.value_plan.q, memory.value_plan.values)
-        memory.explorer.status[0].plan_outdated = False
+        memory.status[0].plan_outdated = False
     return choose(memory.value_plan.q[state], draws), False
 
 
 @inlined
 def beta_directed_model(memory, step):
     """log(t + 2) / N of the least visited known pair."""
-    level = memory.explorer.status[0].level
+    level = memory.status[0].level
     return math.log(step + 2.0) / level if level > 0 else math.inf
 
 
 @inlined
 def begin_directed_model(memory, state, step):
     """Count where episodes begin, and where the step limit ended one before the agent could act."""
-    model, status = memory.model, memory.explorer.status[0]
+    model, status = memory.model, memory.status[0]
     if status.expected_state >= 0:
-        memory.explorer.cut[model.env_state[status.expected_state]] += 1
+        memory.cut[model.env_state[status.expected_state]] += 1
         model.changes[0] += 1
     status.expected_state = -1
     model.changes[0] += planning.count_start(memory.goal_plan, state)
@@ -267,14 +260,14 @@ def begin_directed_model(memory, state, step):
 @inlined
 def count_visit(memory, pair):
     """Update the least number of visits of any known pair; search for it when no pair is left at that level."""
-    status, visits, n_actions = memory.explorer.status[0], memory.visits, memory.q.shape[1]
+    status, visits, n_actions = memory.status[0], memory.visits, memory.q.shape[1]
     if visits[pair] - 1 == status.level:
         status.at_level -= 1
     if status.at_level > 0:
         return
     status.level = visits[pair]
     for other in range(len(visits)):
-        if memory.explorer.discovered[other // n_actions]:
+        if memory.discovered[other // n_actions]:
             if visits[other] < status.level:
                 status.level, status.at_level = visits[other], 0
             status.at_level += visits[other] == status.level
@@ -283,15 +276,15 @@ def count_visit(memory, pair):
 @inlined
 def learn_observed_reward(memory, env_pair, reward):
     """Update R̂ and its squared deviations."""
-    explorer, status = memory.explorer, memory.explorer.status[0]
+    status = memory.status[0]
     if memory.reward_counts[env_pair] == 0:
-        status.unseen -= not explorer.given_up[env_pair]
-        explorer.given_up[env_pair] = False
+        status.unseen -= not memory.given_up[env_pair]
+        memory.given_up[env_pair] = False
         memory.model.changes[0] += 1
     before = memory.reward_model[env_pair]
     after = learn_reward(memory, env_pair, reward)
-    explorer.reward_squares[env_pair] += (reward - before) * (reward - after)
-    status.noisy |= explorer.reward_squares[env_pair] > 1e-12
+    memory.reward_squares[env_pair] += (reward - before) * (reward - after)
+    status.noisy |= memory.reward_squares[env_pair] > 1e-12
     status.lowest_reward = min(status.lowest_reward, reward)
     status.highest_reward = max(status.highest_reward, reward)
 
@@ -299,13 +292,13 @@ def learn_observed_reward(memory, env_pair, reward):
 @inlined
 def miss_reward(memory, env_pair, chance, log_time):
     """Count that a reward never observed could have been observed, and give it up after enough of these."""
-    explorer, status, missed = memory.explorer, memory.explorer.status[0], memory.explorer.missed
+    status, missed = memory.status[0], memory.missed
     before = missed[env_pair]
     missed[env_pair] += chance
     memory.model.changes[0] += before < 2.0**status.round <= missed[env_pair]
     given_up = missed[env_pair] >= GIVE_UP_FACTOR * log_time
-    if given_up != explorer.given_up[env_pair]:
-        explorer.given_up[env_pair] = given_up
+    if given_up != memory.given_up[env_pair]:
+        memory.given_up[env_pair] = given_up
         status.unseen += -1 if given_up else 1
         memory.model.changes[0] += 1
 
@@ -313,7 +306,7 @@ def miss_reward(memory, env_pair, chance, log_time):
 @kernel
 def update_directed_model(memory, transition):
     """Count the transition, and give up its reward if necessary."""
-    model, explorer, status = memory.model, memory.explorer, memory.explorer.status[0]
+    model, status = memory.model, memory.status[0]
     env_pair, env_state = transition.env_pair, model.env_state[transition.state]
     pair = transition.state * model.n_actions + transition.action
     group, changes = model.ends.group[pair], model.changes[0]
@@ -322,8 +315,8 @@ def update_directed_model(memory, transition):
     if model.env_tries[env_pair] == 1:
         status.untried -= 1
         status.unseen += 1
-    if model.changes[0] > changes and model.tries[group] > 1 and not explorer.random[env_state]:
-        explorer.random[env_state] = factored_model.may_be_random(model, group, env_state, False)
+    if model.changes[0] > changes and model.tries[group] > 1 and not memory.random[env_state]:
+        memory.random[env_state] = factored_model.may_be_random(model, group, env_state, False)
     status.lowest_monitor_reward = min(status.lowest_monitor_reward, transition.monitor_reward)
     status.expected_state = -1
     if not transition.terminated:
@@ -335,19 +328,19 @@ def update_directed_model(memory, transition):
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
     status.q_outdated = True
-    if model.tries[group] >= 2 * explorer.planned_tries[group]:
-        explorer.planned_tries[group] = model.tries[group]
+    if model.tries[group] >= 2 * memory.planned_tries[group]:
+        memory.planned_tries[group] = model.tries[group]
         status.plan_outdated = True
 
 
 @kernel
 def plan_all_values(memory, q, values):
     """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
-    model, plan, status, n_actions = memory.model, memory.value_plan, memory.explorer.status[0], memory.q.shape[1]
+    model, plan, status, n_actions = memory.model, memory.value_plan, memory.status[0], memory.q.shape[1]
     lowest = (status.lowest_reward + min(status.lowest_monitor_reward, 0.0)) / (1.0 - memory.discount)
     states, rows, size = plan.model_rows.states, plan.model_rows.rows, 0
     for state in range(len(q)):
-        if memory.explorer.env_discovered[model.env_state[state]]:
+        if memory.env_discovered[model.env_state[state]]:
             states[size] = state
             size += 1
         else:
@@ -364,10 +357,10 @@ def plan_all_values(memory, q, values):
 @inlined
 def plan_directed_model(memory, step):
     """Plan q for evaluation, starting from the values that the agent acts on."""
-    if memory.explorer.status[0].q_outdated:
+    if memory.status[0].q_outdated:
         memory.value_plan.test_values[:] = memory.value_plan.values
         plan_all_values(memory, memory.q, memory.value_plan.test_values)
-        memory.explorer.status[0].q_outdated = False
+        memory.status[0].q_outdated = False
 
 
 @AGENTS.add
@@ -426,17 +419,16 @@ class DirectedModel(Agent):
         sizes = {**world_sizes(world, n_successors), "places": world.n_states + 2, "groups": len(model.tries)}
         rewards = np.full(world.n_env_pairs, lowest)
         memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
-        status = memory.explorer.status
+        status = memory.status
         status["lowest_reward"], status["expected_state"] = lowest, -1
         status["plan_outdated"] = status["q_outdated"] = True
         return memory
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs whose reward was given up, and why."""
-        explorer = memory.explorer
         return [
-            (int(pair), f"given up: should have been seen {explorer.missed[pair]:.1f} times, and never was")
-            for pair in np.flatnonzero(explorer.given_up)
+            (int(pair), f"given up: should have been seen {memory.missed[pair]:.1f} times, and never was")
+            for pair in np.flatnonzero(memory.given_up)
         ]
 
     def _n_successors(self, world: World, steps: int) -> int:

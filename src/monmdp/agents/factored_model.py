@@ -18,10 +18,9 @@ import numpy as np
 from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
 from monmdp.agents.known_monitor import (
     KnownMonitor,
+    count_experience,
     expected_monitor,
-    experienced,
     known_monitor,
-    times_experienced,
     write_known_row,
 )
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
@@ -33,11 +32,10 @@ from monmdp.world import World
 #: outcomes that is 8, about the 99.5% quantile of χ² with one degree of freedom.
 SEPARATION = 4.0
 
-#: Counts of K outcomes of pairs, pooled by group. The pairs of group g are members[offsets[g]] … members[offsets[g + 1]
-#: - 1].
 Pool: Any = array_tuple(
     __name__,
     "Pool",
+    "Counts of outcomes of pairs by group; the pairs of group g are members[offsets[g]] … members[offsets[g + 1] - 1].",
     own="int pairs outcomes",
     pooled="int groups outcomes",  # without separated pairs
     separated="bool pairs",
@@ -46,10 +44,10 @@ Pool: Any = array_tuple(
     offsets="int groups",
 )
 
-#: Counts of the two factors.
 FactoredModel: Any = array_tuple(
     __name__,
     "FactoredModel",
+    "Counts of the two factors.",
     env_state=np.asarray,  # [states]
     monitor_state=np.asarray,  # [states]
     joint="int joint",  # [SE * SM]: the joint state of an environment and a monitor state, -1 for none
@@ -73,9 +71,16 @@ FactoredModel: Any = array_tuple(
     known_monitor=bool,
 )
 
-#: The model of some states for planning: row i * A + a of `rows` has the successors of the i-th state. The end of an
-#: episode is a successor too, with index S. A row without entries means that nothing is known about a pair.
-ModelRows: Any = array_tuple(__name__, "ModelRows", states="int states", rows=Rows)
+ModelRows: Any = array_tuple(
+    __name__,
+    "ModelRows",
+    """The model of some states for planning: row i * A + a of `rows` has the successors of the i-th state.
+
+    The end of an episode is a successor too, with index S. A row without entries means that nothing is known.
+    """,
+    states="int states",
+    rows=Rows,
+)
 
 
 def new_pool(group: Integers, n_groups: int, n_outcomes: int) -> Any:
@@ -202,10 +207,9 @@ def learn_model(model, transition):
     model.monitor_reward[monitor_pair] += error / model.monitor_tries[monitor_pair]
     changes = int(model.tries[group] == 1)
     if model.known_monitor:
-        outcome = experienced(model.known, pair, model.env_state[next_state], next_state, transition.terminated)
-        if outcome >= 0:
-            changes += model.known.counts[outcome] == 0
-            model.known.counts[outcome] += 1
+        env_next_state = model.env_state[next_state]
+        outcome = count_experience(model.known, pair, env_next_state, next_state, transition.terminated)
+        changes += outcome >= 0 and model.known.counts[outcome] == 1
     else:
         changes += count_outcome(model.ends, pair, int(transition.terminated))
         if not transition.terminated:
@@ -277,7 +281,7 @@ def write_model(model, model_rows, start, stop):
         group, monitor_pair = ends.group[pair], shifts.group[pair]
         can_pool = model.pool_monitor and model.tries[group] > 0 and model.monitor_tries[monitor_pair] > 0
         if model.known_monitor:
-            total = times_experienced(known, group, 1) if pair < len(known.env_pair) else 0
+            total = known.tries[group] if pair < len(known.env_pair) else 0
             if total > 0:
                 next_state[entry] = end
                 after, weight[entry] = write_known_row(known, pair, total, False, model_rows.rows, entry + 1)

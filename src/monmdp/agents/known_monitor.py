@@ -23,18 +23,21 @@ from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import kernel
 from monmdp.world import World
 
-#: The monitor's part by environment outcome, and counts of outcomes. Outcomes of environment pair e are
-#: first_outcome[e] … first_outcome[e + 1] - 1, ordered by env_next_state, then env_terminated. Outcome i of joint pair
-#: p, counted from 0, is branch first_branch[p] + i, whose rows are offsets[branch] … offsets[branch + 1] - 1. All
-#: arrays are empty if the monitor is not known.
 KnownMonitor: Any = array_tuple(
     __name__,
     "KnownMonitor",
+    """The monitor's part by environment outcome, and counts of outcomes; empty if the monitor is not known.
+
+    Outcomes of environment pair e are first_outcome[e] … first_outcome[e + 1] - 1, ordered by env_next_state, then
+    env_terminated. Outcome i of joint pair p, counted from 0, is branch first_branch[p] + i, whose rows are
+    offsets[branch] … offsets[branch + 1] - 1.
+    """,
     env_pair="int 0",  # [pair], for pairs of states in which the agent can act
     first_outcome="int 0",
     env_next_state="int 0",
     env_terminated="bool 0",
-    counts="int 0",  # how often an outcome occurred
+    counts="int 0",  # N(o), how often an outcome occurred
+    tries="int 0",  # Σ_o N(o) of an environment pair
     first_branch="int 0",
     monitor_reward="float 0",  # [branch], expected
     observe_probability="float 0",  # [branch], expected
@@ -66,6 +69,7 @@ def known_monitor(world: World) -> Any:
         env_next_state=outcomes[1],
         env_terminated=outcomes[2].astype(np.bool_),
         counts=np.zeros(outcomes.shape[1], np.int64),
+        tries=np.zeros(world.n_env_pairs, np.int64),
         first_branch=np.searchsorted(branches[0], np.arange(len(world.offsets) - 1)),
         monitor_reward=reward,
         observe_probability=chance,
@@ -77,11 +81,11 @@ def known_monitor(world: World) -> Any:
 
 
 @kernel
-def experienced(known, pair, env_next_state, next_state, terminated):
-    """The environment outcome of a transition, or -1 if the monitor may have ended the episode instead."""
-    match = -1
-    first = known.first_outcome[known.env_pair[pair]]
-    for outcome in range(first, known.first_outcome[known.env_pair[pair] + 1]):
+def count_experience(known, pair, env_next_state, next_state, terminated):
+    """Count and return the environment outcome of a transition; -1 if the monitor may have ended the episode."""
+    match, env_pair = -1, known.env_pair[pair]
+    first = known.first_outcome[env_pair]
+    for outcome in range(first, known.first_outcome[env_pair + 1]):
         if known.env_next_state[outcome] != env_next_state:
             continue
         fits = known.env_terminated[outcome] == terminated
@@ -93,28 +97,21 @@ def experienced(known, pair, env_next_state, next_state, terminated):
             return -1
         if fits:
             match = outcome
+    if match >= 0:
+        known.counts[match] += 1
+        known.tries[env_pair] += 1
     return match
-
-
-@kernel
-def times_experienced(known, env_pair, n_pairs):
-    """Σ N(o) over the outcomes of environment pairs env_pair … env_pair + n_pairs - 1."""
-    times = 0
-    for outcome in range(known.first_outcome[env_pair], known.first_outcome[env_pair + n_pairs]):
-        times += known.counts[outcome]
-    return times
 
 
 @kernel
 def expected_monitor(known, pair):
     """Mean monitor reward and probability of observing over the outcomes so far; the latter is -1 without outcomes."""
-    first = known.first_outcome[known.env_pair[pair]]
-    reward, chance, times = 0.0, 0.0, 0
+    first, times = known.first_outcome[known.env_pair[pair]], known.tries[known.env_pair[pair]]
+    reward, chance = 0.0, 0.0
     for outcome in range(first, known.first_outcome[known.env_pair[pair] + 1]):
         branch = known.first_branch[pair] + outcome - first
         reward += known.counts[outcome] * known.monitor_reward[branch]
         chance += known.counts[outcome] * known.observe_probability[branch]
-        times += known.counts[outcome]
     return (reward / times, chance / times) if times > 0 else (0.0, -1.0)
 
 

@@ -29,10 +29,9 @@ from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
 from monmdp.agents.known_monitor import (
     KnownMonitor,
+    count_experience,
     expected_monitor,
-    experienced,
     known_monitor,
-    times_experienced,
     write_known_row,
 )
 from monmdp.agents.q_learning import largest_value, learn_reward
@@ -47,11 +46,13 @@ TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
 
-#: Two tables, the counts and means behind them, and the model, which is rebuilt before planning: the i-th tried pair is
-#: tried[i], with tries[i], rewards[i] and row i of `rows`, whose weights are counts.
 MBIEMemory: Any = array_tuple(
     __name__,
     "MBIEMemory",
+    """Two tables, the counts and means behind them, and the model, which is rebuilt before planning.
+
+    The i-th tried pair is tried[i], with tries[i], rewards[i] and row i of `rows`, whose weights are counts.
+    """,
     q="float states actions",
     visits="int pairs",
     observe_q="float states actions",
@@ -129,10 +130,8 @@ def update_mbie(memory, transition):
     learn_reward(memory, env_pair, transition.proxy_reward)
     if memory.known_monitor:
         after = memory.env_pair[next_state * memory.q.shape[1]] // memory.n_env_actions
-        outcome = experienced(memory.known, pair, after, next_state, terminated)
-        if outcome >= 0:
-            memory.known.counts[outcome] += 1
-            memory.ended[env_pair] |= memory.known.env_terminated[outcome]
+        outcome = count_experience(memory.known, pair, after, next_state, terminated)
+        memory.ended[env_pair] |= outcome >= 0 and memory.known.env_terminated[outcome]
     else:
         monitor_pair = memory.monitor_pair[pair]
         memory.pair_counts[pair] += 1
@@ -154,8 +153,7 @@ def build_model(memory, observing):
         if not memory.known_monitor:
             count, total = memory.pair_counts[pair], state_total(memory.pair_counts, pair, memory.q.shape[1])
         elif pair < len(known.env_pair):
-            count = times_experienced(known, env_pair, 1)
-            total = times_experienced(known, env_pair - env_pair % n_env_actions, n_env_actions)
+            count, total = known.tries[env_pair], state_total(known.tries, env_pair, n_env_actions)
             given_reward, given_chance = expected_monitor(known, pair)
         if count == 0:
             continue

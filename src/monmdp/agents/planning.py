@@ -30,11 +30,14 @@ EXTRA_DEPTH = 1
 GOAL_ACCURACY = 0.02
 GOAL_SWEEPS = 40
 
-#: Values for all known states, which are listed in model_rows. q and values are those that the agent acts on.
-#: test_values are those of the memory's own q, which is planned for evaluation, so that evaluation changes nothing.
 ValuePlan: Any = array_tuple(
     __name__,
     "ValuePlan",
+    """Values of the known states, which are listed in model_rows.
+
+    q and values are those that the agent acts on; test_values are those of the memory's own q, which is planned for
+    evaluation, so that evaluation changes nothing.
+    """,
     model_rows=ModelRows,
     rewards="float pairs",  # of the rows
     best="int states",  # the greedy action of the i-th state, -1 if no action is known
@@ -43,12 +46,14 @@ ValuePlan: Any = array_tuple(
     test_values="float places",
 )
 
-#: Plan for the states that a search has found. The i-th of them is model_rows.states[i]; its place i is also the index
-#: in the arrays below and, once the plan is solved, in the rows. Place S is the end of an episode, and S + 1 stands for
-#: states without a value.
 GoalPlan: Any = array_tuple(
     __name__,
     "GoalPlan",
+    """A plan for the states that a search has found; the i-th of them is model_rows.states[i].
+
+    Its place i is also the index in other arrays and, once the plan is solved, in the rows. Place S is the end of an
+    episode, and place S + 1 stands for states without a value.
+    """,
     model_rows=ModelRows,
     place="int states",  # of a state, valid if its stamp is that of the search
     stamp="int states",

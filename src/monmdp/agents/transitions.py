@@ -10,10 +10,10 @@ import numpy as np
 from monmdp.agents.arrays import array_tuple, zeros
 from monmdp.kernels.compile import kernel
 
-#: The nodes of a pair are first[pair], following[node], … in order of first occurrence, until -1.
 Transitions: Any = array_tuple(
     __name__,
     "Transitions",
+    "The nodes of a pair are first[pair], following[node], … in order of first occurrence, until -1.",
     first="int pairs",
     following="int nodes",
     next_state="int nodes",
