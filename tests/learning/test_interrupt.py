@@ -14,7 +14,7 @@ import monmdp
 from monmdp.cli import main
 
 
-def test_progress_tells_how_far_every_seed_is():
+def test_progress_of_every_seed():
     seen = []
     curves = monmdp.train(monmdp.make("Loop"), "Naive", 6, steps=50_000, points=100, threads=2, progress=seen.append)
     assert seen
@@ -28,8 +28,8 @@ def test_progress_tells_how_far_every_seed_is():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_what_the_callback_raises_ends_training(error):
-    """Hundreds of seeds are waiting; the threads are gone when the exception arrives."""
+def test_an_error_in_the_callback_ends_training(error):
+    """Hundreds of seeds wait; all threads have ended when the exception is raised."""
     before, calls = threading.active_count(), []
 
     def stop(status) -> None:
@@ -43,7 +43,7 @@ def test_what_the_callback_raises_ends_training(error):
 
 
 def test_training_again_after_an_interrupt():
-    """Nothing is left behind that would stop the next run."""
+    """An interrupt does not affect the next run."""
 
     def stop(status) -> None:
         raise KeyboardInterrupt
@@ -69,10 +69,25 @@ def test_a_real_signal():
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "clean", "")
 
 
-def test_the_command_line_says_that_it_was_interrupted(monkeypatch, capsys):
+def test_the_command_line_reports_an_interrupt(monkeypatch, capsys):
     def interrupted(*_, **__) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("monmdp.training.job.train", interrupted)
+    monkeypatch.setattr("monmdp.study.train.train", interrupted)
     assert main(["train", "Loop"]) == 130
     assert capsys.readouterr().err == "monmdp: interrupted.\n"
+
+
+NO_GPU_CODE = """
+import sys, monmdp
+monmdp.train(monmdp.make("Loop"), "Naive", 2, steps=50, points=5)
+monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Full"], ["Naive"], 2, steps=50, points=5), sys.argv[1])
+print(sorted(name for name in sys.modules if name.startswith("monmdp.cuda") or name == "ray"))
+"""
+
+
+def test_training_on_the_cpu_imports_no_gpu_code(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", NO_GPU_CODE, str(tmp_path)], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")

@@ -1,10 +1,9 @@
-"""What does not fit is refused with a sentence; what fits only one at a time runs one at a time."""
+"""A run that does not fit into memory is refused; memory limits how many seeds run at the same time."""
 
 from __future__ import annotations
 
 import contextlib
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import numpy as np
@@ -13,16 +12,18 @@ from comparing import differences, run
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.protocol import agent_defaults
+from monmdp.agents.base import memory_bytes
+from monmdp.protocol import paper_job
+from monmdp.study.executors import Threads
 from monmdp.world import compact
 
 
-def test_a_table_that_cannot_fit_is_refused_by_name_and_size(monkeypatch):
+def test_a_table_larger_than_memory(monkeypatch):
     """40,000 cells × 5 actions: 4 · 200,000² bytes are 149 GiB, and their maxima a fifth more."""
     monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 16 * 2**30)
     problem = monmdp.make("Empty(rows=200, columns=200)")
     with pytest.raises(
-        MonMDPError, match=r"needs 178\.8 GiB of memory a seed for its 200,000 pairs.*DirectedModel"
+        MonMDPError, match=r"needs 178\.8 GiB of memory per seed for its 200,000 pairs.*DirectedModel"
     ) as error:
         monmdp.train(problem, "Directed", 1, steps=10)
     assert "Empty(rows=200, columns=200)" in str(error.value)
@@ -39,45 +40,40 @@ def test_too_little_memory_for_one_seed(monkeypatch):
         monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "Directed", steps=10)
 
 
-@pytest.fixture
-def pools(monkeypatch) -> list[int]:
-    """The sizes of the thread pools that training opens."""
-    sizes: list[int] = []
+def test_memory_limits_the_seeds_at_the_same_time_and_not_the_results(monkeypatch):
+    """Hazard + Button: 160 pairs, so 4 · 160 · (160 + 32) bytes per seed and schedules, about 130 kB."""
+    problem, running, finish = monmdp.make("Hazard", "Button"), [], Threads._finish
 
-    class Recorded(ThreadPoolExecutor):
-        def __init__(self, workers: int) -> None:
-            sizes.append(workers)
-            super().__init__(workers)
-
-    monkeypatch.setattr("monmdp.training.job.ThreadPoolExecutor", Recorded)
-    return sizes
-
-
-def test_memory_limits_the_seeds_side_by_side_and_nothing_else(monkeypatch, pools):
-    """Hazard + Button: 160 pairs, so 4 · 160 · (160 + 32) bytes a seed and schedules, some 130 kB."""
-    problem = monmdp.make("Hazard", "Button")
+    def counted_finish(self, key):
+        running.append(len(self.running))
+        return finish(self, key)
 
     def train(room: int) -> monmdp.Curves:
         monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
+        monkeypatch.setattr("monmdp.study.executors.available_bytes", lambda: room)
+        running.clear()
         return monmdp.train(problem, "Directed", 5, steps=500, points=10, threads=4)
 
-    plenty, tight, three = train(10**9), train(200_000), train(600_000)
-    assert pools == [4, 1, 3]
-    for seed in range(5):
-        assert differences(run(plenty, seed), run(tight, seed)) == []
-        assert differences(run(plenty, seed), run(three, seed)) == []
+    monkeypatch.setattr(Threads, "_finish", counted_finish)
+    plenty = train(10**9)
+    assert max(running) == 4
+    for room, most in ((200_000, 1), (600_000, 3)):
+        limited = train(room)
+        assert max(running) == most
+        for seed in range(5):
+            assert differences(run(plenty, seed), run(limited, seed)) == []
 
 
 @pytest.mark.parametrize("agent", monmdp.AGENTS)
-def test_what_is_said_is_what_is_taken(agent):
-    """The size that an agent announces is that of its arrays, within a factor of two."""
+def test_estimated_memory(agent):
+    """The estimate for an agent is the size of its arrays, within a factor of two."""
     problem = monmdp.make("Empty", "Experts")
     world = compact(problem)
-    built = monmdp.AGENTS.build(agent).resolved(agent_defaults(problem, agent))
+    built = paper_job(problem, agent, 1).agent
     taken = size(built.memory(world, 1, 0))
-    assert taken / 2 <= built.memory_bytes(world, 1) <= 2 * taken
+    assert taken / 2 <= memory_bytes(built, world, 1) <= 2 * taken
     if agent == "Directed":
-        assert built.memory_bytes(world, 1) == pytest.approx(taken, rel=0.05)
+        assert memory_bytes(built, world, 1) == pytest.approx(taken, rel=0.05)
 
 
 def size(memory: object) -> int:
@@ -87,10 +83,11 @@ def size(memory: object) -> int:
     return memory.nbytes if isinstance(memory, np.ndarray) else 0
 
 
-def test_a_long_run_takes_no_more_than_there_is(monkeypatch):
-    """Schedules of one number a step count too: a run is refused, or stays within what can be used."""
+def test_a_long_run_stays_within_the_limit(monkeypatch):
+    """Schedules with one number per step count too: a run is refused, or stays within the limit."""
     room = 30_000_000
     monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
+    monkeypatch.setattr("monmdp.study.executors.available_bytes", lambda: room)
     tracemalloc.start()
     with contextlib.suppress(MonMDPError):
         monmdp.train(monmdp.make("Loop"), "Naive", 2, steps=5_000_000, points=2, threads=2)

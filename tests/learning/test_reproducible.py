@@ -43,7 +43,7 @@ def test_seeds_differ(agent):
 
 @agents
 def test_the_points_do_not_matter(agent):
-    """Looking more often changes neither where the run ends nor what it saw on the way."""
+    """More recording points change neither the end of a run nor the values at shared points."""
     few = monmdp.train(problem(), agent, 2, steps=STEPS, points=10)
     many = monmdp.train(problem(), agent, 2, steps=STEPS, points=1000)
     assert few.steps.tolist() == [*range(0, STEPS, 200), STEPS]
@@ -56,7 +56,7 @@ def test_the_points_do_not_matter(agent):
 
 
 @agents
-def test_evaluation_does_not_change_what_the_agent_does(agent):
+def test_evaluation_does_not_change_the_run(agent):
     exact, sampled, none = (
         monmdp.train(problem(), agent, 2, steps=STEPS, points=50, evaluation=how)
         for how in ("exact", "sampled", "none")
@@ -69,20 +69,20 @@ def test_evaluation_does_not_change_what_the_agent_does(agent):
     assert np.isnan(none.returns).all()
 
 
-def test_names_and_objects_train_alike():
+def test_names_and_objects_give_the_same_run():
     named = monmdp.train(problem(), "directed(beta_bar=0.5)", [1], steps=500)
     given = monmdp.train(problem(), monmdp.AGENTS.build("Directed", beta_bar=0.5), [1], steps=500)
     assert differences(run(named, 1), run(given, 1)) == []
     assert named.agent == given.agent == "Directed(beta_bar=0.5)"
 
 
-def test_a_number_of_seeds_means_the_first_ones():
+def test_a_number_of_seeds_means_the_first_seeds():
     assert monmdp.train(problem(), "Naive", 3, steps=10).seeds == [0, 1, 2]
     assert monmdp.train(problem(), "Naive", range(5, 8), steps=10).seeds == [5, 6, 7]
 
 
-def test_the_worlds_luck_does_not_depend_on_the_agent():
-    """The paper's agents meet the same start states: streams are keyed by role, not shared."""
+def test_random_draws_of_the_world_do_not_depend_on_the_agent():
+    """All agents get the same start states: random streams are keyed by role, not shared."""
     river = monmdp.make("RiverSwim(step_limit=1)", "Full")
     starts = [monmdp.train(river, agent, [2], steps=400, points=1).visit_counts.sum(2) for agent in monmdp.AGENTS]
     assert all(same(counts, starts[0]) for counts in starts)

@@ -19,7 +19,8 @@ from monmdp.figures.data import Drawing, FigureData, solving_steps
 from monmdp.figures.panels import Band, draw_curves, panel_grid
 from monmdp.figures.style import agent_styles, few_ticks, wrapped
 from monmdp.problem import Floats
-from monmdp.statistics import SOLVED_WITHIN, Interval, performance_profile
+from monmdp.statistics import Interval, performance_profile
+from monmdp.training.curves import SOLVED_WITHIN
 
 #: Resamples of an interval: enough for the resolution of a line.
 REPEATS = 500
@@ -104,20 +105,12 @@ def _fractions(
     return Drawing(figure, names, rows), grid
 
 
-def _mean(scores: Floats) -> float:
-    return float(scores.mean())
-
-
-def _fraction_optimal(scores: Floats) -> float:
-    return float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0])
-
-
 #: Panel → what is computed from scores [runs, problems].
 AGGREGATES: dict[str, Callable[[Floats], float]] = {
     "interquartile mean": statistics.interquartile_mean,
-    "mean": _mean,
+    "mean": lambda scores: float(scores.mean()),
     "optimality gap": statistics.optimality_gap,
-    "optimal runs (share)": _fraction_optimal,
+    "optimal runs (share)": lambda scores: float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0]),
 }
 
 
