@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.agents.base import HasSeededMemory
@@ -49,7 +50,7 @@ def arrays_of(group: Group) -> dict[str, np.ndarray]:
     return {leaf.name: value for leaf, value in leaves if leaf.ndim and leaf.name not in group.shared}
 
 
-@pytest.mark.parametrize("agent", list(monmdp.AGENTS))
+@pytest.mark.parametrize("agent", DEVICE_AGENTS)
 def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     group = pack(job_of(agent), SEEDS, STOP)
     used = np.zeros(group.size, bool)
@@ -64,7 +65,7 @@ def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     assert group.state_start % ALIGNMENT == group.copied_back % ALIGNMENT == group.size % ALIGNMENT == 0
 
 
-@pytest.mark.parametrize("agent", [*monmdp.AGENTS, Lucky()])
+@pytest.mark.parametrize("agent", [*DEVICE_AGENTS, Lucky()])
 def test_first_values_are_those_of_each_seed(agent: Any) -> None:
     job = job_of(agent)
     group = pack(job, SEEDS, STOP)

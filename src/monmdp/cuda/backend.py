@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.cuda.compiling import ADVICE, Program, UnsuitableError, evaluation_kernel, program_for, training_kernel
+from monmdp.cuda.compiling import ADVICE, UnsuitableError, evaluation_kernel, training_kernel
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
 from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
-from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Work, waves
+from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
 from monmdp.cuda.views import schema_of
 from monmdp.errors import MonMDPError
 from monmdp.training.job import Finished, Job

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from monmdp.cuda.compiling import Program
 from monmdp.cuda.intrinsics import address_of, array_at, lane_array_at, rebuild_function
 from monmdp.cuda.packing import BITS
-from monmdp.cuda.schedule import STATE_BYTES
+from monmdp.cuda.schedule import STATE_BYTES, Program
 from monmdp.cuda.successors import advance_by_block
 from monmdp.cuda.views import Schema
 from monmdp.cuda.warps import EVERYONE, WARP, adapted
