@@ -71,7 +71,7 @@ def test_invalid_arguments(idle, capsys, tmp_path, words, culprit, hint):
         ("[[sweep]]\nmonitors = [5]", "5"),
         ("[[sweep]]\nseeds = 'ten'", "seed"),
         ("[[sweep]]\nseeds = 1.5", "1.5"),
-        ("[[sweep]]\nseeds = [1, 1]", "once"),
+        ("[[sweep]]\nseeds = [1, 1]", "twice"),
         ("[[sweep]]\nseeds = [-1]", "-1"),
         ("[[sweep]]\nseeds = []", "seed"),
         ("[[sweep]]\nsteps = 'many'", "'many'"),

@@ -39,7 +39,7 @@ def wide(monkeypatch):
 
 def plan(out: str) -> dict[str, str]:
     """The table of a dry run."""
-    return dict(re.split(r"\s*│\s*", line.strip(" │\n")) for line in out.splitlines() if "│" in line)
+    return dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in out.splitlines()[1:])
 
 
 def number(text: str) -> int:
