@@ -11,8 +11,7 @@ from collections.abc import Callable
 from monmdp.cuda.backend import Spent, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.join import make
-from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
-from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 from monmdp.training.job import Job
 
 SEEDS = 100
@@ -35,8 +34,8 @@ def measured(jobs: list[Job]) -> str:
 
 if __name__ == "__main__":
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    paper = [Job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
-    for _ in train_on_gpu([Work(Job(job.problem, job.agent, 100), (0,)) for job in paper]):
+    paper = [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
+    for _ in train_on_gpu([Work(paper_job(job.problem, job.agent, 100), (0,)) for job in paper]):
         pass  # compile
     for label, chosen in PARTS.items():
         print(f"{label}: {measured([job for job in paper if chosen(job.agent_name)])}", flush=True)

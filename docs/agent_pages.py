@@ -13,6 +13,7 @@ import numpy as np
 from monmdp.protocol import PAPER_MONITORS
 from monmdp.statistics import normalised
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DOCS = Path(__file__).parent
 HEADING = "## Benchmark results\n"
@@ -94,25 +95,28 @@ def observed(cells: list[CellResults]) -> str:
 def agent_table(results: Results, agent: str) -> str:
     """One row per monitor for one agent, next to the `REFERENCES`."""
     others = [other for other in REFERENCES if other != agent]
-    head = ["monitor", "solved", "return", "observed", *(f"{other}: solved | return" for other in others)]
-    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (3 + 2 * len(others)) + "|"]
+    head = ["monitor", "solved", "return", "observed"]
+    for other in others:
+        head += [f"{other}: solved", "return"]
+    rows = []
     for monitor in PAPER_MONITORS:
         cells = cells_with(results, agent, monitor)
         row = [monitor, solved(cells), score(cells), observed(cells)]
         for other in others:
             row += [solved(cells_with(results, other, monitor)), score(cells_with(results, other, monitor))]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines) + "\n"
+        rows.append(row)
+    return markdown(head, rows, "l" + "r" * (len(head) - 1)) + "\n"
 
 
 def overview(results: Results) -> str:
     """Solved seeds and return of all agents, one column per monitor."""
-    lines = [f"| agent | {' | '.join(PAPER_MONITORS)} |", "|---" + "|---:" * len(PAPER_MONITORS) + "|"]
+    rows = []
     for agent, page in PAGES.items():
         columns = [cells_with(results, agent, monitor) for monitor in PAPER_MONITORS]
         values = [f"{solved(cells)} ({score(cells)})" for cells in columns]
-        lines.append(f"| [{agent}](agents/{page}.md) | {' | '.join(values)} |")
-    return "Seeds solved, with the return in brackets:\n\n" + "\n".join(lines) + "\n"
+        rows.append([f"[{agent}](agents/{page}.md)", *values])
+    table = markdown(["agent", *PAPER_MONITORS], rows, "l" + "r" * len(PAPER_MONITORS))
+    return f"Seeds solved, with the return in brackets:\n\n{table}\n"
 
 
 if __name__ == "__main__":

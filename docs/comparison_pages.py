@@ -16,6 +16,7 @@ from monmdp.paper.presets import PRESETS
 from monmdp.protocol import DEFAULT_STEPS, STEP_FACTOR
 from monmdp.statistics import mean_interval, steps_until_solved
 from monmdp.study.results import CellResults, Results
+from monmdp.tables import markdown
 
 DIRECTED, MBIE = "DirectedModel", "MonitoredMBIE"
 KNOWN = {agent: f"{agent}(known_monitor=True)" for agent in (DIRECTED, MBIE)}
@@ -60,7 +61,7 @@ def until_solved(cell: CellResults) -> np.ndarray:
 
 def tenth(results: Results) -> str:
     """Solved seeds with a tenth of the paper's steps, and the fraction of them that was needed."""
-    lines, needed, perfect, runs, solved = [], [], 0, 0, 0
+    rows, needed, perfect, runs, solved = [], [], 0, 0, 0
     for cell in results.of_agent(DIRECTED):
         budget = DEFAULT_STEPS[cell.environment] * STEP_FACTOR[cell.monitor]
         until = until_solved(cell)
@@ -70,13 +71,11 @@ def tenth(results: Results) -> str:
         runs, solved = runs + len(cell.seeds), solved + int(cell.solved.sum())
         typical = f"{np.median(until):,.0f}"
         worst = f"{until.max():,.0f} ({fraction:.1%})" if np.isfinite(fraction) else "–"
-        lines.append(
-            f"| {cell.problem_name} | {budget:,} | {cell.settings['steps']:,} | {cell.solved.sum()} of "
-            f"{len(cell.seeds)} | {typical} | {worst} |"
-        )
+        count = f"{cell.solved.sum()} of {len(cell.seeds)}"
+        rows.append([cell.problem_name, f"{budget:,}", f"{cell.settings['steps']:,}", count, typical, worst])
     last = f"{max(needed):.1%}" if np.isfinite(max(needed)) else "more than a tenth"
     text = (
-        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(lines)} "
+        f"DirectedModel solves **{solved:,} of {runs:,} runs**, and all seeds of **{perfect} of {len(rows)} "
         "problems**. The smallest fraction of the paper's training steps after which every seed of every problem "
         f"stays solved is **{last}**."
     )
@@ -88,13 +87,12 @@ def tenth(results: Results) -> str:
         "steps until solved, median",
         "slowest seed (of the paper's steps)",
     ]
-    return section(text, head, lines)
+    return section(text, head, rows)
 
 
-def section(text: str, head: list[str], lines: list[str]) -> str:
+def section(text: str, head: list[str], rows: list[list[str]]) -> str:
     """A paragraph and a table."""
-    rule = "|---" + "|---:" * (len(head) - 1) + "|"
-    return "\n".join([fill(text, 120), "", f"| {' | '.join(head)} |", rule, *lines, ""])
+    return f"{fill(text, 120)}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
 def short(monitor: str) -> str:
@@ -104,56 +102,55 @@ def short(monitor: str) -> str:
 
 def versus(results: Results) -> str:
     """Solved seeds and steps until solved of all four agents per problem, and how often DirectedModel is better."""
-    lines, ahead, known_ahead, gain, loss, no_worse = [], 0, 0, 0, 0, 0
+    rows, ahead, known_ahead, gain, loss, no_worse = [], 0, 0, 0, 0, 0
     for environment, monitor in results.problems:
         cells = {agent: results.cell(environment, monitor, agent) for agent in AGENTS}
-        rows = {agent: (int(cell.solved.sum()), float(np.median(until_solved(cell)))) for agent, cell in cells.items()}
+        best = {agent: (int(cell.solved.sum()), float(np.median(until_solved(cell)))) for agent, cell in cells.items()}
         seeds = len(cells[DIRECTED].seeds)
-        no_worse += rows[DIRECTED][0] >= rows[MBIE][0] and rows[KNOWN[DIRECTED]][0] >= rows[KNOWN[MBIE]][0]
-        ahead += rows[DIRECTED][1] < rows[MBIE][1]
-        known_ahead += rows[KNOWN[DIRECTED]][1] < rows[KNOWN[MBIE]][1]
-        gain += rows[KNOWN[DIRECTED]][1] < rows[DIRECTED][1]
-        loss += rows[KNOWN[DIRECTED]][1] > rows[DIRECTED][1]
+        no_worse += best[DIRECTED][0] >= best[MBIE][0] and best[KNOWN[DIRECTED]][0] >= best[KNOWN[MBIE]][0]
+        ahead += best[DIRECTED][1] < best[MBIE][1]
+        known_ahead += best[KNOWN[DIRECTED]][1] < best[KNOWN[MBIE]][1]
+        gain += best[KNOWN[DIRECTED]][1] < best[DIRECTED][1]
+        loss += best[KNOWN[DIRECTED]][1] > best[DIRECTED][1]
         values = [
             f"{solved} of {seeds}, {f'{steps:,.0f}' if np.isfinite(steps) else 'never'}"
-            for solved, steps in rows.values()
+            for solved, steps in best.values()
         ]
-        lines.append(f"| {environment} + {short(monitor)} | {' | '.join(values)} |")
-    count = len(lines)
+        rows.append([f"{environment} + {short(monitor)}", *values])
+    count = len(rows)
     text = (
         f"In {no_worse} of {count} problems, DirectedModel solves at least as many seeds as MonitoredMBIE, with "
         f"unknown and with known monitor. Its median seed needs fewer steps in {ahead} of {count} problems with an "
         f"unknown monitor, and in {known_ahead} with a known monitor. With a known monitor, DirectedModel needs fewer "
         f"steps in {gain} problems and more in {loss}; in the others there is no difference at this resolution."
     )
-    return section(text, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], lines)
+    return section(text, ["problem", DIRECTED, MBIE, f"{DIRECTED}, K", f"{MBIE}, K"], rows)
 
 
 def known(results: Results) -> str:
     """Mean steps until solved with unknown and with known monitor, and their difference paired by seed."""
-    lines, fewer, more = [], 0, 0
+    rows, fewer, more = [], 0, 0
     for environment, monitor in results.problems:
         until = [until_solved(results.cell(environment, monitor, agent)) for agent in (DIRECTED, KNOWN[DIRECTED])]
         both = np.isfinite(until).all(0)
         saved, low, high = mean_interval(until[0][both] - until[1][both])
         fewer, more = fewer + bool(low > 0), more + bool(high < 0)
-        means = " | ".join(f"{steps[both].mean():,.0f}" for steps in until)
-        lines.append(
-            f"| {environment} + {monitor} | {both.sum()} | {means} | {saved:,.0f} ({low:,.0f} to {high:,.0f}) |"
-        )
+        means = [f"{steps[both].mean():,.0f}" for steps in until]
+        interval = f"{saved:,.0f} ({low:,.0f} to {high:,.0f})"
+        rows.append([f"{environment} + {monitor}", str(both.sum()), *means, interval])
     text = (
         "Mean steps over the seeds that both variants solve within 4,000 steps, recorded every ten steps. A known "
-        f"monitor saves steps in **{fewer} of {len(lines)} problems** and costs steps in {more}; in the others, the "
+        f"monitor saves steps in **{fewer} of {len(rows)} problems** and costs steps in {more}; in the others, the "
         "95% interval of the difference, paired by seed, contains 0. The main benefit is with Button, because the "
         "button does not have to be found. Other monitors are learned at no extra cost while the agent tries every "
         "environment pair once, which is always necessary: Empty has 180 pairs."
     )
-    return section(text, ["problem", "seeds", DIRECTED, f"{DIRECTED}, K", "saved (95% interval)"], lines)
+    return section(text, ["problem", "seeds", DIRECTED, f"{DIRECTED}, K", "saved (95% interval)"], rows)
 
 
 def ablation(results: Results) -> str:
     """Runs and problems solved by variants of DirectedModel without one component."""
-    lines = []
+    rows = []
     for agent in results.agents:
         cells = results.of_agent(agent)
         runs, solved = sum(len(cell.seeds) for cell in cells), sum(int(cell.solved.sum()) for cell in cells)
@@ -162,10 +159,10 @@ def ablation(results: Results) -> str:
         least = f"{worst.problem_name}: {worst.solved.mean():.0%}" if perfect < len(cells) else "–"
         until = np.concatenate([until_solved(cell) / cell.steps[-1] for cell in cells])
         middle = f"{np.median(until):.1%}" if np.isfinite(np.median(until)) else "never"
-        lines.append(f"| {agent} | {solved:,} of {runs:,} | {perfect} of {len(cells)} | {middle} | {least} |")
+        rows.append([agent, f"{solved:,} of {runs:,}", f"{perfect} of {len(cells)}", middle, least])
     text = "Variants of DirectedModel without one component, on the paper's 48 problems with a tenth of its steps."
     head = ["agent", "runs solved", "problems solved by all seeds", "median fraction of steps until solved", "worst"]
-    return section(text, head, lines)
+    return section(text, head, rows)
 
 
 if __name__ == "__main__":

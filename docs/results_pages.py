@@ -71,13 +71,13 @@ def tables(results: Results) -> str:
 def table(results: Results, title: str, value: Callable[[CellResults], str], optimum: bool = False) -> str:
     """A section with a Markdown table of one value per cell."""
     head = ["problem", *(["optimum"] if optimum else []), *results.agents]
-    lines = [f"\n## {title}\n", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    rows = []
     for environment, monitor in results.problems:
         cells = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
         best = [f"{next(iter(cells.values())).target_return:.3f}"] if optimum else []
         values = [value(cells[agent]) if agent in cells else "–" for agent in results.agents]
-        lines.append("| " + " | ".join([f"{environment} + {monitor}", *best, *values]) + " |")
-    return "\n".join(lines) + "\n"
+        rows.append([f"{environment} + {monitor}", *best, *values])
+    return f"\n## {title}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
 def gallery(results: Results) -> str:

@@ -28,7 +28,7 @@ class Simulation:
     """A problem in progress: its joint state, the steps of the running episode, and the random streams of a seed."""
 
     def __init__(self, problem: MonMDP, seed: int) -> None:
-        self.problem = problem
+        self.problem, self.n_states, self.n_actions = problem, problem.n_states, problem.n_actions
         self._keys = {role: stream(seed, role) for role in STREAMS}
         self._clock = self._episode = 0
         self.restart()

@@ -1,4 +1,4 @@
-"""Verdicts on made-up runs that agree with every claim until one thing is changed, and on real ones."""
+"""Verdicts on artificial runs that agree with every claim until one thing is changed, and on real runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from monmdp.training.job import recording_points
 
 problem_named = lru_cache(maxsize=None)(monmdp.make)
 VERDICTS = {CONFIRMED, REFUTED, UNKNOWN}
-#: Words by which a claim is found.
+#: Words that identify a claim.
 OPTIMAL, LEARNS, ALONE, RIVER = "vast majority", "Directed learns", "No other agent", "not significantly worse"
 OPTIMISM, HIDDEN, HALF, QUARTER = "Optimism is optimal", "no longer optimal", "about 1/2", "about 1/4"
 EMPTY_ASK, EMPTY_EXPERTS, MORE, FALLS = "7,500", "12,500", "more rewards", "β falls steadily"
@@ -99,17 +99,17 @@ def verdicts(results) -> dict[str, str]:
     return {claim.claim: claim.verdict for claim in check_claims(results)}
 
 
-def asked(results, words: str):
-    """One claim, found by some of its words."""
+def checked(results, words: str):
+    """The claim with these words, checked."""
     (statement,) = [statement for statement in STATEMENTS if words in statement.claim]
     return statement.check(results)
 
 
 def test_all_claims_can_be_confirmed(made):
-    found = verdicts(made)
-    assert len(found) == 18
-    assert [claim for claim, verdict in found.items() if verdict != CONFIRMED] == [list(found)[-1]]
-    assert list(found.values())[-1] == UNKNOWN, "the bound of Theorem 1 is vacuous after so few steps"
+    judged = verdicts(made)
+    assert len(judged) == 18
+    assert [claim for claim, verdict in judged.items() if verdict != CONFIRMED] == [list(judged)[-1]]
+    assert list(judged.values())[-1] == UNKNOWN, "the bound of Theorem 1 is vacuous after so few steps"
 
 
 def change(environment, monitor, agent, **what):
@@ -195,87 +195,87 @@ def visited(results):
 )
 def test_each_claim_can_be_refuted(made, wrong, refuted):
     wrong(made)
-    found = [claim for claim, verdict in verdicts(made).items() if verdict == REFUTED]
-    assert len(found) == len(refuted)
+    refused = [claim for claim, verdict in verdicts(made).items() if verdict == REFUTED]
+    assert len(refused) == len(refuted)
     for words in refuted:
-        assert any(words in claim for claim in found), (words, found)
+        assert any(words in claim for claim in refused), (words, refused)
 
 
-def test_what_was_measured_is_named(made):
+def test_measured_text_names_exceptions(made):
     for environment, share in [("Empty", 0.7), ("Loop", 0.6), ("Hazard", 0.8), ("OneWay", 0.75)]:
         change(environment, "Ask", "Directed", solved_share=share)(made)
-    found = asked(made, OPTIMAL)
-    assert found.measured == "38 of 42 problems; not Loop + Ask (60%), Empty + Ask (70%), OneWay + Ask (75%) and 1 more"
-    assert {detail.verdict for detail in found.details} == {CONFIRMED, REFUTED}
-    (loop,) = [detail for detail in found.details if detail.about == "Loop + Ask"]
+    claim = checked(made, OPTIMAL)
+    assert claim.measured == "38 of 42 problems; not Loop + Ask (60%), Empty + Ask (70%), OneWay + Ask (75%) and 1 more"
+    assert {detail.verdict for detail in claim.details} == {CONFIRMED, REFUTED}
+    (loop,) = [detail for detail in claim.details if detail.about == "Loop + Ask"]
     assert (loop.measured, loop.bound, loop.verdict) == ("60%", "≥ 90%", REFUTED)
-    assert asked(made, LEARNS).measured == "all 42 problems; closest: Loop + Ask (60%)"
-    assert "7,500 of 15,000, 50.0%" in asked(made, EMPTY_ASK).measured
+    assert checked(made, LEARNS).measured == "all 42 problems; closest: Loop + Ask (60%)"
+    assert "7,500 of 15,000, 50.0%" in checked(made, EMPTY_ASK).measured
 
 
 def test_missing_cells_leave_a_claim_open_unless_another_refutes_it(made):
     del made.cells["Loop", "Ask", "Directed"]
-    found = asked(made, OPTIMAL)
-    assert found.verdict == UNKNOWN
-    assert "no answer for 1: Loop + Ask (no runs of Directed)" in found.measured
+    claim = checked(made, OPTIMAL)
+    assert claim.verdict == UNKNOWN
+    assert "no answer for 1: Loop + Ask (no runs of Directed)" in claim.measured
     change("Empty", "Ask", "Directed", solved_share=0.5)(made)
-    found = asked(made, OPTIMAL)
-    assert found.verdict == REFUTED
-    assert "no runs of Directed" in found.measured
+    claim = checked(made, OPTIMAL)
+    assert claim.verdict == REFUTED
+    assert "no runs of Directed" in claim.measured
 
 
 def test_a_missing_cell_does_not_matter_where_most_are_enough(made):
     del made.cells["Loop", "Ask", "Directed"]
-    assert asked(made, ABOVE).verdict == CONFIRMED
+    assert checked(made, ABOVE).verdict == CONFIRMED
     for environment in ("Empty", "Hazard", "Corridor", "OneWay"):
         for monitor in PAPER_MONITORS:
             del made.cells[environment, monitor, "Directed"]
-    assert asked(made, ABOVE).verdict == UNKNOWN
+    assert checked(made, ABOVE).verdict == UNKNOWN
 
 
 def test_a_baseline_that_fails_once_needs_no_other_cell(made):
     del made.cells["Loop", "Ask", "Naive"]
-    assert asked(made, ALONE).verdict == CONFIRMED
+    assert checked(made, ALONE).verdict == CONFIRMED
     everywhere("Naive", solved_share=1.0)(made)
-    found = asked(made, ALONE)
-    assert found.verdict == UNKNOWN
-    assert "Loop + Ask: no runs of Naive" in found.measured
+    claim = checked(made, ALONE)
+    assert claim.verdict == UNKNOWN
+    assert "Loop + Ask: no runs of Naive" in claim.measured
 
 
 def test_a_missing_agent(made):
     for names in list(made.cells):
         if names[2] == "Directed":
             del made.cells[names]
-    found = {claim.claim: claim for claim in check_claims(made)}
-    confirmed = [claim for claim, told in found.items() if told.verdict == CONFIRMED]
-    assert len(confirmed) == 4, "what is said of baselines alone"
-    for claim, told in found.items():
+    claims = {claim.claim: claim for claim in check_claims(made)}
+    confirmed = [claim for claim, result in claims.items() if result.verdict == CONFIRMED]
+    assert len(confirmed) == 4, "claims about baselines alone"
+    for claim, result in claims.items():
         if claim not in confirmed:
-            assert told.verdict == UNKNOWN
-            assert "no runs of Directed" in told.measured
+            assert result.verdict == UNKNOWN
+            assert "no runs of Directed" in result.measured
 
 
 def test_too_few_seeds():
-    found = check_claims(MadeResults(seeds=4))
-    assert {claim.verdict for claim in found} == {UNKNOWN}
-    assert "4 seeds of Directed, at least 5 needed" in found[0].measured
+    claims = check_claims(MadeResults(seeds=4))
+    assert {claim.verdict for claim in claims} == {UNKNOWN}
+    assert "4 seeds of Directed, at least 5 needed" in claims[0].measured
 
 
-def test_a_test_that_could_never_find_a_difference_is_not_made():
+def test_comparisons_need_enough_seeds_to_be_significant():
     """With ten seeds no pattern of signs is as rare as 0.05/30."""
-    few, enough = asked(MadeResults(seeds=10), RIVER), asked(MadeResults(seeds=11), RIVER)
+    few, enough = checked(MadeResults(seeds=10), RIVER), checked(MadeResults(seeds=11), RIVER)
     assert (few.verdict, enough.verdict) == (UNKNOWN, CONFIRMED)
     results = MadeResults(seeds=11)
     change("RiverSwim", "Ask", "Directed", solved_share=0.0)(results)
     change("RiverSwim", "Ask", "Naive", solved_share=1.0)(results)
-    assert asked(results, RIVER).verdict == REFUTED
+    assert checked(results, RIVER).verdict == REFUTED
 
 
 def test_comparisons_use_common_seeds_only(made):
     made.cells["RiverSwim", "Ask", "Naive"].seeds = list(range(15, 35))
-    found = asked(made, RIVER)
-    assert found.verdict == UNKNOWN
-    assert "RiverSwim + Ask: Naive (5 seeds in common" in found.measured
+    claim = checked(made, RIVER)
+    assert claim.verdict == UNKNOWN
+    assert "RiverSwim + Ask: Naive (5 seeds in common" in claim.measured
 
 
 @pytest.mark.parametrize(
@@ -284,14 +284,14 @@ def test_comparisons_use_common_seeds_only(made):
 )
 def test_runs_of_another_kind_do_not_count(made, setting, value, why):
     made.cells["Empty", "Ask", "Directed"].settings[setting] = value
-    found = asked(made, OPTIMAL)
-    assert found.verdict == UNKNOWN
-    assert why in found.measured
+    claim = checked(made, OPTIMAL)
+    assert claim.verdict == UNKNOWN
+    assert why in claim.measured
 
 
 def test_a_problem_that_is_not_the_papers(made):
     made.cells["Empty", "Ask", "Directed"].problem = None
-    assert asked(made, HALF).verdict == UNKNOWN
+    assert checked(made, HALF).verdict == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ class OneProblem:
         (1e6, REFUTED, "above even the bound of random ρ"),
     ],
 )
-def test_theorem_1_where_its_bound_says_something(factor, verdict, words):
+def test_theorem_1_where_its_bound_is_below_1(factor, verdict, words):
     steps = 1_000_000_000 if verdict == REFUTED else 10_000_000
     results = OneProblem(Long(factor, steps))
     answer = exploring_against_bound(results, "Loop", "Full")
@@ -391,7 +391,7 @@ def test_a_vacuous_bound_confirms_nothing(made):
     assert answer.measured == "100% of 5,000 steps exploring, bound never below 99.8"
 
 
-def test_an_infinite_diameter_is_shown_as_such(made, monkeypatch):
+def test_an_infinite_diameter_is_shown(made, monkeypatch):
     monkeypatch.setattr("monmdp.paper.theorem.diameter", lambda problem: math.inf)
     answer = exploring_against_bound(OneProblem(made.cells["Loop", "Full", "Directed"]), "Loop", "Full")
     assert answer.verdict == UNKNOWN
@@ -409,18 +409,18 @@ def folder(tmp_path_factory):
 def test_real_runs(folder):
     curves = monmdp.train(monmdp.make("Loop", "Ask"), "Directed", 6, points=20)
     results = Results(folder)
-    found = check_claims(results)
-    assert {claim.verdict for claim in found} == {UNKNOWN}
-    details = {(claim.claim, row.about): row for claim in found for row in claim.details}
-    (half,) = [claim for claim in found if HALF in claim.claim]
+    claims = check_claims(results)
+    assert {claim.verdict for claim in claims} == {UNKNOWN}
+    details = {(claim.claim, row.about): row for claim in claims for row in claim.details}
+    (half,) = [claim for claim in claims if HALF in claim.claim]
     mean = curves.observed[:, -1].mean()
     row = details[half.claim, "Loop + Ask"]
     assert (row.measured, row.verdict) == (f"{mean:,.0f} of 15,000, {mean / 15_000:.1%}", CONFIRMED)
-    row = details[found[0].claim, "Loop + Ask"]
+    row = details[claims[0].claim, "Loop + Ask"]
     assert row.measured == f"{curves.solved.mean():.0%}"
     assert "7 of 8 problems" not in half.measured
     assert "no answer for 7: Empty + Ask (no runs of Directed)" in half.measured
-    theorem = {row.about: row for row in found[-1].details}
+    theorem = {row.about: row for row in claims[-1].details}
     assert theorem.keys() == {"Loop + Full", "Loop + Ask"}
     assert f"{curves.explored[:, -1].mean():.0%} of 15,000 steps" in theorem["Loop + Ask"].measured
 
@@ -443,29 +443,29 @@ def test_the_command_prints_and_writes_a_table(folder, tmp_path, capsys, monkeyp
         assert line.replace(r"\|", "").count("|") == 5
 
 
-def test_the_table_lies_in_the_results_folder_by_default(folder, capsys):
+def test_the_table_is_written_into_the_results_folder_by_default(folder, capsys):
     assert f"Written to {folder / 'claims.md'}." in run(capsys, folder)
     assert (folder / "claims.md").read_text().startswith("| claim |")
-    assert main(["results", str(folder), "--verify"]) == 0, "the folder stays sound"
+    assert main(["results", str(folder), "--verify"]) == 0, "the folder is still valid"
 
 
 def test_as_csv(folder, tmp_path, capsys):
     run(capsys, folder, "--out", tmp_path / "claims.csv")
     rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
-    found = check_claims(Results(folder))
+    claims = check_claims(Results(folder))
     assert [(row["claim"], row["measured"], row["verdict"]) for row in rows] == [
-        (claim.claim, claim.measured, claim.verdict) for claim in found
+        (claim.claim, claim.measured, claim.verdict) for claim in claims
     ]
     run(capsys, folder, "--out", tmp_path / "claims.csv", "--details")
     rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
-    assert len(rows) == sum(len(claim.details) for claim in found)
+    assert len(rows) == sum(len(claim.details) for claim in claims)
     assert {row["verdict"] for row in rows} <= VERDICTS
 
 
 def test_as_json(folder, tmp_path, capsys):
-    told = json.loads(run(capsys, folder, "--json", "--out", tmp_path / "claims.md"))
-    assert (told["confirmed"], told["not confirmed"], told["not enough data"]) == (0, 0, 18)
-    for claim in told["claims"]:
+    output = json.loads(run(capsys, folder, "--json", "--out", tmp_path / "claims.md"))
+    assert (output["confirmed"], output["not confirmed"], output["not enough data"]) == (0, 0, 18)
+    for claim in output["claims"]:
         assert claim.keys() == {"claim", "expected", "measured", "verdict", "details"}
         for row in claim["details"]:
             assert row.keys() == {"about", "measured", "bound", "verdict"}

@@ -1,4 +1,4 @@
-"""What goes wrong on a real GPU: memory that runs out and interrupts leave nothing half written."""
+"""Errors on a real GPU: too little memory and interrupts leave no incomplete files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = needs_gpu
 LONG = Sweep(environments=["Corridor"], monitors=["Level"], agents=["Directed"], seeds=30, points=20)
 
 
-def test_memory_that_runs_out_is_said_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory_is_reported_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = Device.take
     with monkeypatch.context() as greedy:
         greedy.setattr(Device, "take", lambda gpu, size: take(gpu, size << 20))  # more than any GPU has
@@ -27,14 +27,14 @@ def test_memory_that_runs_out_is_said_and_nothing_is_written(tmp_path: Path, mon
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
-def test_a_problem_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_problem_that_is_too_large_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Device, "free", lambda gpu: 4 << 20)
-    with pytest.raises(monmdp.MonMDPError, match=r"^Directed in Corridor \+ Level needs 6 MiB of GPU memory a run"):
+    with pytest.raises(monmdp.MonMDPError, match=r"^Directed in Corridor \+ Level needs 6 MiB of GPU memory per run"):
         run_sweep(LONG, tmp_path, device="cuda")
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
-def test_an_interrupt_leaves_nothing_behind_and_is_resumed(tmp_path: Path) -> None:
+def test_interrupted_sweep_can_be_resumed(tmp_path: Path) -> None:
     gpu: Device = backend.device()
     free = gpu.free()
 

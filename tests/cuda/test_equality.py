@@ -11,12 +11,13 @@ import pytest
 from gpu import needs_gpu
 
 import monmdp
-from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.runner import run_sweep
-from monmdp.study.sweep import PAPER_AGENTS, Sweep
+from monmdp.study.sweep import Sweep
+from monmdp.training.metrics import METRICS
 
 pytestmark = needs_gpu
-EVERYTHING = ("returns", "observed", "visited", "beta", "explored", "visit_counts", "q", "reward_model")
+EVERYTHING = (*(metric.attribute for metric in METRICS), "visit_counts", "q", "reward_model")
 OPTIONS = (
     "Directed(successor_target='occupancy')",
     "Directed(balanced_wandering=True)",
@@ -31,14 +32,14 @@ OTHERS = ("Oracle", "ZeroReward", "Ignore", "RewardModel", "Joint", "Sequential"
 
 
 def assert_equal(problem: Any, agent: Any, seeds: Any = (0, 7, 3), **options: Any) -> None:
-    """Train on both, and compare all that is recorded."""
+    """Train on both devices, and compare all results."""
     here, there = (monmdp.train(problem, agent, seeds, device=device, **options) for device in ("cpu", "cuda"))
     different = [n for n in EVERYTHING if not np.array_equal(getattr(here, n), getattr(there, n), equal_nan=True)]
     assert different == []
 
 
 @pytest.mark.parametrize("agent", PAPER_AGENTS)
-def test_the_paper(agent: str) -> None:
+def test_paper(agent: str) -> None:
     for environment in DEFAULT_STEPS:
         for monitor in PAPER_MONITORS:
             assert_equal(monmdp.make(environment, monitor), agent, steps=6000, points=150)
@@ -56,7 +57,7 @@ def test_options_and_older_agents(agent: str) -> None:
         assert_equal(monmdp.make(*names), agent, steps=4000, points=40)
 
 
-def test_a_model_based_agent_comes_out_alike() -> None:
+def test_model_based_agent_has_similar_returns() -> None:
     problem = monmdp.make("Loop", "Ask")
     here, there = (monmdp.train(problem, "MonitoredMBIE", 3, steps=3000, points=30, device=d) for d in ("cpu", "cuda"))
     assert np.allclose(here.final_returns, there.final_returns)
@@ -90,7 +91,7 @@ def test_observability_and_no_step_limit() -> None:
     assert_equal(monmdp.make("Empty(step_limit=None)", "Ask"), "Naive", steps=5000, points=50)
 
 
-def test_noise_on_rewards_is_nearly_equal() -> None:
+def test_noisy_rewards_agree_closely() -> None:
     noisy = monmdp.make("Loop(reward_noise=0.01)", "Full")
     here, there = (monmdp.train(noisy, "Naive", 5, steps=2000, points=20, device=d) for d in ("cpu", "cuda"))
     assert np.allclose(here.reward_model, there.reward_model, rtol=1e-9)
@@ -98,21 +99,21 @@ def test_noise_on_rewards_is_nearly_equal() -> None:
 
 def test_waves_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from monmdp.cuda import backend
-    from monmdp.cuda.schedule import waves
+    from monmdp.cuda.schedule import device_bytes, waves
 
     cut: list[int] = []
 
     def narrow(work: Any, room: int) -> Any:
-        found = waves(work, max(part.bytes_each for part in work) * 2)
-        cut.append(len(found))
-        return found
+        result = waves(work, max(device_bytes(part.job) for part in work) * 2)
+        cut.append(len(result))
+        return result
 
     monkeypatch.setattr(backend, "waves", narrow)
     assert_equal(monmdp.make("Loop", "Level"), "Directed", seeds=5, steps=2000, points=20)
     assert cut == [3]
 
 
-def test_a_sweep_writes_the_same_files(tmp_path: Path) -> None:
+def test_sweep_writes_the_same_files(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     sweep = Sweep(environments=["Loop", "Hazard"], monitors=["Ask"], agents=PAPER_AGENTS, seeds=3, steps=500, points=10)
     for device in ("cpu", "cuda"):

@@ -1,4 +1,4 @@
-"""Kernels compile for a GPU without one: all agents, without fused operations; others get a sentence."""
+"""Kernels compile for a GPU without one, and without fused operations; failures become sentences."""
 
 from __future__ import annotations
 
@@ -7,113 +7,106 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from gpu import needs_compiler
-from monmdp.cuda.run import new_run
-from monmdp.cuda.snapshots import Evaluated
 
 import monmdp
-from monmdp.agents.base import QLearner, update_q_learner
+from monmdp.agents.base import AGENTS
+from monmdp.agents.choices import choose
+from monmdp.agents.q_learning import QLearner
+from monmdp.cuda import compiling
+from monmdp.cuda.packing import Evaluated, new_run
+from monmdp.cuda.schedule import Shape
 from monmdp.cuda.views import schema_of
 from monmdp.kernels.compile import inlined
-from monmdp.study.sweep import PAPER_AGENTS
-from monmdp.training.evaluation import choose_best
 from monmdp.training.job import Job
 
 pytestmark = needs_compiler
 HOPPER = (9, 0)
-#: Agents that take logarithms or powers on the device, in whose code fused operations are meant.
+#: Agents that compute logarithms or powers on the device, whose code fuses operations on purpose.
 WITH_LOGARITHMS = ("QCounts", "MonitoredMBIE")
 
 
-def compiled(agent: Any, noisy: bool = False) -> str:
-    from monmdp.cuda.kernels import compiled_for
-
+def ptx_of(agent: Any, noisy: bool = False) -> str:
     job = Job(monmdp.make("Loop", "Ask"), agent, 50, 5)
-    return compiled_for(type(job.agent), schema_of(new_run(job, 0, job.stop)), HOPPER, 64, 8, noisy).ptx
+    schema = schema_of(new_run(job, 0, np.zeros(1, np.int64)))
+    return compiling.training_kernel(compiling.Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
 
 
-@pytest.mark.parametrize("agent", [name for name in monmdp.AGENTS if name != "DirectedModel"])
-def test_every_agent_compiles(agent: str) -> None:
-    ptx = compiled(agent)
+@pytest.mark.parametrize("agent", [name for name in AGENTS if AGENTS.build(name).device_kernel is not None])
+def test_every_device_agent_compiles(agent: str) -> None:
+    ptx = ptx_of(agent)
     assert ".target sm_90" in ptx
-    assert len(re.findall(r"\.visible \.entry", ptx)) == 1
+    assert ptx.count(compiling.ENTRY) == 1
     if agent not in WITH_LOGARITHMS:
         assert "fma." not in ptx
     assert re.search(r"(add|mul|sub)\.f(32|64)", ptx) is None  # unrounded ones could be fused later
 
 
 def test_kernels_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from monmdp.cuda import compiling
-
     monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
     made: list[int] = []
 
-    def make() -> compiling.Compiled:
+    def make() -> str:
         made.append(1)
-        return compiling.Compiled(".visible .entry name(\n", "name")
+        return ".visible .entry name(\n"
 
-    assert [compiling.kept("key", make) for _ in range(3)] == [make()] * 3
-    assert len(made) == 2
+    assert [compiling.kept("key", make) for _ in range(3)] == [".visible .entry name(\n"] * 3
+    assert len(made) == 1
     (kept,) = tmp_path.rglob("*.ptx")
     kept.write_text("damaged")
-    assert compiling.kept("key", make).entry == "name"
+    assert compiling.ENTRY in compiling.kept("key", make)
+    assert len(made) == 2
+    assert compiling.ENTRY in compiling.kept("other key", make)
     assert len(made) == 3
-    assert compiling.kept("other key", make).entry == "name"
-    assert len(made) == 4
 
 
-def test_noise_is_compiled_only_where_it_is_needed() -> None:
-    assert set(PAPER_AGENTS) <= set(monmdp.AGENTS)
-    assert len(compiled("Naive", noisy=True)) > len(compiled("Naive"))
+def test_noise_is_compiled_only_if_needed() -> None:
+    assert len(ptx_of("Naive", noisy=True)) > len(ptx_of("Naive"))
 
 
-def test_the_evaluation_compiles() -> None:
-    from monmdp.cuda.evaluation import compiled_evaluation
-
-    job = Job(monmdp.make("Loop", "Ask"), "Naive", 50, 5)
-    run = new_run(job, 0, job.stop)
-    ptx = compiled_evaluation(schema_of(Evaluated(run.snapshots, run.world)), HOPPER).ptx
+def test_evaluation_compiles() -> None:
+    run = new_run(Job(monmdp.make("Loop", "Ask"), "Naive", 50, 5), 0, np.zeros(1, np.int64))
+    ptx = compiling.evaluation_kernel(schema_of(Evaluated(run.snapshots, run.world, run.episodes)), HOPPER)
     assert "fma." not in ptx
-    assert "atom" in ptx  # of the counter; numbers are never added so
+    assert "atom" in ptx  # for the counter only; numbers are never added atomically
 
 
 @inlined
-def act_least_tried(memory, state, step, key):  # type: ignore[no-untyped-def]
+def act_least_tried(memory, state, draws):  # type: ignore[no-untyped-def]
     n_actions = memory.q.shape[1]
     counts = memory.visits[state * n_actions : (state + 1) * n_actions]
-    return choose_best(-counts, key, 2 * step + 1), True
+    return choose(-counts, draws), True
 
 
 @inlined
-def act_first(memory, state, step, key):  # type: ignore[no-untyped-def]
+def act_first(memory, state, draws):  # type: ignore[no-untyped-def]
     return 0, False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Allocates(QLearner):
-    """Makes a new array at every step, which devices cannot."""
+    """Creates an array at every step, which is impossible on a GPU."""
 
     act = act_least_tried
-    update = update_q_learner
-
-    def memory(self, world: Any, steps: int, seed: int) -> Any:
-        return self.common(world, steps, seed)
+    device_kernel = "warp"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class First(Allocates):
-    """Always the first action."""
+class First(QLearner):
+    """Always takes the first action."""
 
     act = act_first
+    device_kernel = "warp"
 
 
-def test_an_own_agent_compiles() -> None:
-    assert ".visible .entry" in compiled(First(alpha=1.0, initial_q=0.0))
+def test_user_agent_compiles() -> None:
+    assert compiling.ENTRY in ptx_of(First())
 
 
-def test_an_own_agent_that_does_not_compile_gets_a_sentence() -> None:
-    with pytest.raises(monmdp.MonMDPError, match=r"^Allocates cannot run on a GPU: .* 'cpu' or 'auto'\.$") as told:
-        compiled(Allocates(alpha=1.0, initial_q=0.0))
-    assert "\n" not in str(told.value)
-    assert "\x1b" not in str(told.value)
+def test_user_agent_that_does_not_compile_gets_one_sentence() -> None:
+    with pytest.raises(monmdp.MonMDPError, match=r"^Allocates cannot run on a GPU: .* 'cpu' or 'auto'\.$") as raised:
+        ptx_of(Allocates())
+    assert "\n" not in str(raised.value)
+    assert "\x1b" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""Waves: everything once, longest first, never more than fits; and a sentence where a single run does not fit."""
+"""Waves: everything once, longest first, within the memory; an error if a single run does not fit."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def work() -> list[Work]:
     return [Work(job, tuple(range(4)), number) for number, job in enumerate(jobs)]
 
 
+def size(part: Work) -> int:
+    return device_bytes(part.job) * len(part.seeds)
+
+
 def test_runs_with_a_table_come_first_and_the_longest_of_them() -> None:
     assert [(part.job.agent_name, part.job.steps) for part in longest_first(work())] == [
         ("Directed", 200), ("Directed", 900), ("Naive", 300),
@@ -26,24 +30,24 @@ def test_runs_with_a_table_come_first_and_the_longest_of_them() -> None:
 @pytest.mark.parametrize("share", [1.0, 0.6, 0.3])
 def test_waves_hold_everything_once_and_fit(share: float) -> None:
     parts = work()
-    room = max(int(sum(part.size for part in parts) * share), max(part.bytes_each for part in parts))
-    found = waves(parts, room)
-    assert (len(found) == 1) == (share == 1.0)
-    assert all(sum(part.size for part in wave) <= room for wave in found)
-    seen = [(part.number, seed) for wave in found for part in wave for seed in part.seeds]
+    room = max(int(sum(size(part) for part in parts) * share), max(device_bytes(part.job) for part in parts))
+    result = waves(parts, room)
+    assert (len(result) == 1) == (share == 1.0)
+    assert all(sum(size(part) for part in wave) <= room for wave in result)
+    seen = [(part.number, seed) for wave in result for part in wave for seed in part.seeds]
     assert sorted(seen) == [(part.number, seed) for part in parts for seed in part.seeds]
-    order = [part.number for wave in found for part in wave]
+    order = [part.number for wave in result for part in wave]
     assert list(dict.fromkeys(order)) == [part.number for part in longest_first(parts)]
 
 
-def test_a_run_that_does_not_fit_is_named() -> None:
+def test_run_that_does_not_fit_is_named() -> None:
     with pytest.raises(
-        monmdp.MonMDPError, match=r"^Directed in Empty \+ Level needs .* of GPU memory a run, and 1 MiB"
+        monmdp.MonMDPError, match=r"^Directed in Empty \+ Level needs .* of GPU memory per run, and 1 MiB"
     ):
         waves(work(), 1 << 20)
 
 
-def test_the_table_of_successor_values_counts() -> None:
+def test_successor_table_counts() -> None:
     job = work()[1].job
     pairs = job.world.n_acting_states * job.world.n_actions
     assert device_bytes(job) > 4 * pairs * pairs

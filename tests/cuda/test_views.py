@@ -1,4 +1,4 @@
-"""Named tuples as rows of numbers, and the source that rebuilds them."""
+"""Named tuples as rows of words, and the expression that rebuilds them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from monmdp.cuda.run import new_run
 
 import monmdp
-from monmdp.cuda.views import leaf_values, number_word, rebuilding, schema_of
+from monmdp.cuda.packing import Evaluated, new_run
+from monmdp.cuda.views import leaf_values, number_word, schema_of
 from monmdp.training.job import Job
 
 
@@ -32,35 +32,41 @@ def outer(**changes: Any) -> Outer:
 
 def test_every_leaf_has_its_own_words() -> None:
     schema = schema_of(outer())
-    assert [(leaf.name, leaf.word, leaf.words) for leaf in schema.leaves] == [
-        ("counts", 0, 2), ("inner.table", 2, 3), ("inner.flag", 5, 1), ("rate", 6, 1), ("limit", 7, 1),
+    assert [(leaf.name, leaf.word, leaf.ndim) for leaf in schema.leaves] == [
+        ("counts", 0, 1), ("inner.table", 2, 2), ("inner.flag", 5, 0), ("rate", 6, 0), ("limit", 7, 0),
     ]  # fmt: skip
     assert schema.words == 8
     assert [np.shape(value) for value in leaf_values(outer())] == [(3,), (2, 4), (), (), ()]
 
 
-def test_the_source_rebuilds_the_tuple_from_its_row() -> None:
-    source, names = rebuilding(schema_of(outer()))
-    names |= {"located": lambda address, near: address if address >= 0 else near - 1 - address}
-    names |= {"vector_at": lambda *given: ("vector", *given), "matrix_at": lambda *given: ("matrix", *given)}
-    exec(source, names)
-    leaves = schema_of(outer()).leaves
-    words = np.array([4096, 3, -17, 2, 4, 1, number_word(leaves[3], 0.5), -7], np.int64)
-    made = names["rebuild"](words, words.view(np.float64), 1000)
-    assert made.counts == ("vector", 4096, 3, np.int64)
-    assert made.inner == Inner(("matrix", 1016, 2, 4, np.float32), True)
-    assert (made.rate, type(made.rate), made.limit) == (0.5, np.float32, -7)
+def test_expression_rebuilds_the_tuple_from_its_row() -> None:
+    schema = schema_of(outer())
+    words = np.array([4096, 3, -17, 2, 4, 1, number_word(schema.leaves[3], 0.5), -7], np.int64)
+    names: dict[str, Any] = {f"kind_{i}": kind for i, kind in enumerate(schema.kinds)}
+    names |= {"np": np, "words": words, "floats": words.view(np.float64), "onchip": 1000}
+    names |= {"located": lambda address, onchip: address if address >= 0 else onchip - 1 - address}
+    names |= {"array_at": lambda *given: given}
+    rebuilt = eval(schema.expression, names)
+    assert rebuilt.counts == (4096, (3,), np.int64)
+    assert rebuilt.inner == Inner((1016, (2, 4), np.float32), True)
+    assert (rebuilt.rate, type(rebuilt.rate), rebuilt.limit) == (0.5, np.float32, -7)
 
 
 @pytest.mark.parametrize("bad", ["text", np.zeros((2, 2, 2)), np.zeros(2, complex), [1, 2], None])
-def test_what_no_device_can_hold_is_named(bad: Any) -> None:
-    with pytest.raises(monmdp.MonMDPError, match=r"field 'inner\.table' cannot go to a GPU"):
+def test_unsupported_field_is_named(bad: Any) -> None:
+    with pytest.raises(monmdp.MonMDPError, match=r"field 'inner\.table' cannot be copied to a GPU"):
         schema_of(outer(inner=Inner(bad, True)))
 
 
 @pytest.mark.parametrize("agent", list(monmdp.AGENTS))
-def test_every_agent_can_be_laid_out(agent: str) -> None:
-    job = Job(monmdp.make("Loop", "Ask"), agent, 40, 4)
-    schema = schema_of(new_run(job, 0, job.stop))
+def test_schema_is_the_same_for_all_problems(agent: str) -> None:
+    stop = np.zeros(1, np.int64)
+    schema = schema_of(new_run(Job(monmdp.make("Loop", "Ask"), agent, 40, 4), 0, stop))
     assert {"memory.q", "memory.visits", "record.returns", "world.offsets"} <= {leaf.name for leaf in schema.leaves}
-    assert schema == schema_of(new_run(Job(monmdp.make("Empty", "Level"), agent, 90, 9), 3, job.stop))
+    assert schema == schema_of(new_run(Job(monmdp.make("Empty", "Level"), agent, 90, 9), 3, stop))
+
+
+def test_rows_of_runs_begin_like_rows_of_evaluations() -> None:
+    run = new_run(Job(monmdp.make("Loop", "Ask"), "Naive", 40, 4), 0, np.zeros(1, np.int64))
+    evaluated = schema_of(Evaluated(run.snapshots, run.world, run.episodes))
+    assert schema_of(run).leaves[: len(evaluated.leaves)] == evaluated.leaves

@@ -195,7 +195,8 @@ def _wave(
     gpu: Device, work: list[Work], scratch: int, watcher: Watcher | None, spent: Spent
 ) -> Iterator[tuple[Work, list[Finished]]]:
     """Train work that is on the device together; scratch: bytes for evaluations."""
-    stop, taken, watched = np.zeros(1, np.int64), [], time.monotonic()
+    stop, watched = np.zeros(1, np.int64), time.monotonic()
+    taken: list[int] = []
     launches = _launches(work, stop)
     waiting = list(launches)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ class Device:
 
     def __init__(self) -> None:
         self._driver = bindings()
+        os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # with 8, streams wait for each other
         try:
             self._call("cuInit", 0)
             count = self._call("cuDeviceGetCount")

@@ -161,7 +161,9 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     template = new_run(job, seeds[0], stop)
     schema = schema_of(template)
     shared: dict[str, np.ndarray] = {}
-    results, state, rest = {}, {}, {}
+    results: dict[str, np.ndarray] = {}
+    state: dict[str, np.ndarray] = {}
+    rest: dict[str, tuple[np.ndarray, int | None]] = {}
     for leaf, value in zip(schema.leaves, leaf_values(template), strict=True):
         if not leaf.ndim:
             continue

@@ -104,20 +104,12 @@ def _fractions(
     return Drawing(figure, names, rows), grid
 
 
-def _mean(scores: Floats) -> float:
-    return float(scores.mean())
-
-
-def _fraction_optimal(scores: Floats) -> float:
-    return float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0])
-
-
 #: Panel → what is computed from scores [runs, problems].
 AGGREGATES: dict[str, Callable[[Floats], float]] = {
     "interquartile mean": statistics.interquartile_mean,
-    "mean": _mean,
+    "mean": lambda scores: float(scores.mean()),
     "optimality gap": statistics.optimality_gap,
-    "optimal runs (share)": _fraction_optimal,
+    "optimal runs (share)": lambda scores: float(performance_profile(scores, [1.0 - SOLVED_WITHIN])[0]),
 }
 
 

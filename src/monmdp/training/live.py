@@ -18,12 +18,12 @@ from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds, annuity
 from monmdp.join import as_monitor, never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
-from monmdp.monitors import Moment, Monitor, Outcome
+from monmdp.monitors import Moment, Monitor
 from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
+from monmdp.simulation import Outcome
 from monmdp.training.job import recording_points
-from monmdp.training.loop import Keys
-from monmdp.training.metrics import Tally, count_step, new_record, record_point
+from monmdp.training.record import interact
 from monmdp.world import World
 
 if TYPE_CHECKING:
@@ -52,22 +52,6 @@ class LiveCurves:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sizes(Environment):
-    """What a monitor can know of an environment without a model: the number of states and actions."""
-
-    n_states: int = 1
-    n_actions: int = 1
-
-    @property
-    def states(self) -> range:
-        return range(self.n_states)
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        return tuple(f"action {index}" for index in range(self.n_actions))
-
-
 def train_live(
     env: gymnasium.Env[Any, Any],
     monitor: Monitor | str = "Full",
@@ -90,69 +74,28 @@ def train_live(
     length = check.whole(steps, 1, "The number of steps")
     check.whole(seed, 0, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
-    game = _Game(env, as_monitor(monitor), seed)
+    discount = check.discount(discount, 0.99, "The discount")
     given = as_agent(agent)
-    learner = given.filled({"alpha": 1.0})
+    options = given.filled({"alpha": 1.0})
     if reward_range is not None:
-        learner = learner.filled(learner.defaults(_bounds(env, reward_range, discount)))
-    world = game.world(check.discount(discount, 0.99, "The discount"))
-    need, room = memory_bytes(learner, world, length), int(available_bytes() * SHARE)
-    if need > room:
-        raise MonMDPError(
-            f"{type(learner).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
-        )
-    memory = learner.memory(world, length, seed)
-    memory.visits[:] = UNDISCOVERED
-    test = None if test_env is None else _Game(test_env, as_monitor(monitor), seed + 1)
-    kind = type(learner)
-    agent_key = np.uint64(stream(seed, "agent"))
+        options = options.filled(options.defaults(_bounds(env, reward_range, discount)))
+    game = LiveSimulation(env, as_monitor(monitor), seed)
+    learner = LiveLearner(options, game, length, seed, discount)
+    test = None if test_env is None else LiveSimulation(test_env, as_monitor(monitor), seed + 1)
 
-    def discover(state: int) -> None:
-        row = memory.visits.reshape(world.n_states, world.n_actions)[state]
-        if row[0] == UNDISCOVERED:
-            row[:] = 0
-            if isinstance(learner, HasDiscovery):
-                learner.discovered(memory)
+    def evaluate(step: int) -> float:
+        learner.kernels.plan(learner.memory, step)
+        return _test(test, learner.memory.q, discount, test_episodes, seed) if test else np.nan
 
     point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
-    record = new_record(len(point_steps))
-    tally, done, begins = Tally(0, 0, 0), 0, True
-    state = game.reset(seed)
-    discover(state)
-    for point, until in enumerate(point_steps):
-        while done < until:
-            if begins:
-                kind.begin(memory, state, done)
-            action, exploring = kind.act(memory, state, Draws(agent_key, done))
-            pair = state * world.n_actions + int(action)
-            played = game.step(int(action))
-            memory.visits[pair] += 1
-            if not played.terminated:
-                discover(played.next_state)
-            observed = not np.isnan(played.proxy_reward)
-            transition = Transition(
-                done, state, int(action), played.env_pair, played.next_state, played.terminated,
-                played.reward if kind.sees_everything else played.proxy_reward, played.monitor_reward,
-            )  # fmt: skip
-            tally = count_step(tally, transition, observed, bool(memory.visits[pair] == 1), bool(exploring))
-            kind.update(memory, transition)
-            done += 1
-            state = played.next_state
-            begins = played.terminated or played.truncated
-            if begins:
-                state = game.reset(None)
-                discover(state)
-        kind.plan(memory, done)
-        value = _test(test, memory.q, discount, test_episodes, seed) if test else np.nan
-        record_point(record, point, done, tally, kind.beta(memory, done), value)
-    visits = np.where(memory.visits == UNDISCOVERED, 0, memory.visits)
+    record, visits = interact(game, learner, game.env_pairs, point_steps, evaluate)
     return LiveCurves(
         agent=given.name,
         steps=point_steps,
         record=record,
-        visit_counts=visits.reshape(world.n_states, world.n_actions),
-        q=memory.q,
-        reward_model=getattr(memory, "reward_model", np.zeros(0)),
+        visit_counts=visits,
+        q=learner.memory.q,
+        reward_model=getattr(learner.memory, "reward_model", np.zeros(0)),
     )
 
 
@@ -163,97 +106,151 @@ def _bounds(env: gymnasium.Env[Any, Any], reward_range: tuple[float, float], dis
     return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
 
 
-@dataclass(frozen=True)
-class _Played:
-    env_pair: int
-    next_state: int
-    terminated: bool
-    truncated: bool
-    proxy_reward: float
-    monitor_reward: float
-    reward: float
+class LiveLearner:
+    """An agent whose compiled kernels are called one by one."""
+
+    def __init__(self, agent: Agent, game: LiveSimulation, steps: int, seed: int, discount: float) -> None:
+        world = game.world(discount)
+        need, room = memory_bytes(agent, world, steps), int(available_bytes() * SHARE)
+        if need > room:
+            raise MonMDPError(
+                f"{type(agent).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
+            )
+        self.agent, self.memory = agent, agent.memory(world, steps, seed)
+        self.kernels: Any = type(agent)
+        self.sees_everything = agent.sees_everything
+        self._key, self._step = np.uint64(stream(seed, "agent")), 0
+        self.memory.visits[:] = UNDISCOVERED
+        self._discover(game.state)
+
+    def begin(self, state: int) -> None:
+        """An episode begins."""
+        self._discover(state)
+        self.kernels.begin(self.memory, state, self._step)
+
+    def act(self, state: int) -> tuple[int, bool]:
+        """The action, and whether it explores."""
+        action, exploring = self.kernels.act(self.memory, state, Draws(self._key, self._step))
+        return int(action), bool(exploring)
+
+    def update(self, transition: Transition) -> None:
+        """Learn from one step."""
+        self.memory.visits[transition.state * self.memory.q.shape[1] + transition.action] += 1
+        if not transition.terminated:
+            self._discover(transition.next_state)
+        self.kernels.update(self.memory, transition)
+        self._step += 1
+
+    def beta(self) -> float:
+        """The explore-exploit ratio."""
+        return float(self.kernels.beta(self.memory, self._step))
+
+    def _discover(self, state: int) -> None:
+        """Make the pairs of a state possible goals when it is entered for the first time."""
+        row = self.memory.visits.reshape(self.memory.q.shape)[state]
+        if row[0] == UNDISCOVERED:
+            row[:] = 0
+            if isinstance(self.agent, HasDiscovery):
+                self.agent.discovered(self.memory)
 
 
-class _Game:
-    """A Gymnasium environment joined with a monitor."""
+@dataclass(frozen=True, kw_only=True)
+class _Sizes(Environment):
+    """What a monitor can know of an environment without a model: the number of states and actions."""
+
+    n_states: int = 1
+    n_actions: int = 1
+
+    @property
+    def states(self) -> range:
+        return range(self.n_states)
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return tuple(f"action {index}" for index in range(self.n_actions))
+
+
+class LiveSimulation:
+    """A Gymnasium environment joined with a monitor, with the interface of `Simulation`."""
 
     def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor, seed: int) -> None:
-        self.env = env
-        self.n_env_states, self._observe = _discrete(env.observation_space, "observations")
-        self.n_env_actions, _ = _discrete(env.action_space, "actions")
-        sizes = _Sizes(n_states=self.n_env_states, n_actions=self.n_env_actions)
-        self.action_labels = sizes.actions
-        self.monitor = monitor.installed(sizes)
-        self.states, self.actions = tuple(monitor.states), tuple(monitor.actions)
-        self.observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
-        self.hidden = never_observable_pairs(sizes, monitor)
-        self.keys = {role: stream(seed, role) for role in Keys._fields}
-        self.clock = self.episode = self.env_state = self.monitor_state = 0
+        self._env, self._seed = env, seed
+        self._n_env_states, self._observe = _discrete(env.observation_space, "observations")
+        self._n_env_actions, _ = _discrete(env.action_space, "actions")
+        sizes = _Sizes(n_states=self._n_env_states, n_actions=self._n_env_actions)
+        self._action_labels, self._monitor = sizes.actions, monitor.installed(sizes)
+        self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
+        self._observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
+        self._hidden = never_observable_pairs(sizes, monitor)
+        self._keys = {role: stream(seed, role) for role in ("start", "world", "observe")}
+        self._clock = self._episode = 0
+        self.n_states = self._n_env_states * len(self._states)
+        self.n_actions = self._n_env_actions * len(self._actions)
+        state, action = np.divmod(np.arange(self.n_states * self.n_actions), self.n_actions)
+        self.env_pairs = state // len(self._states) * self._n_env_actions + action // len(self._actions)
+        self.restart(seed)
 
     def world(self, discount: float) -> World:
         """A world with sizes only, since there is no model."""
         nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        env_state, monitor_state = np.divmod(np.arange(self.n_env_states * len(self.states)), len(self.states))
+        env_state, monitor_state = np.divmod(np.arange(self.n_states), len(self._states))
         return World(
             none, nothing, nothing, none, nothing, nothing, nothing, nothing, no, none, no, nothing, nothing, none,
             env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
-            n_states=self.n_env_states * len(self.states),
-            n_acting_states=self.n_env_states * len(self.states),
-            n_actions=self.n_env_actions * len(self.actions),
-            n_env_pairs=self.n_env_states * self.n_env_actions,
-            n_env_states=self.n_env_states,
-            n_monitor_states=len(self.states),
-            n_monitor_actions=len(self.actions),
+            n_states=self.n_states,
+            n_acting_states=self.n_states,
+            n_actions=self.n_actions,
+            n_env_pairs=self._n_env_states * self._n_env_actions,
+            n_env_states=self._n_env_states,
+            n_monitor_states=len(self._states),
+            n_monitor_actions=len(self._actions),
             step_limit=0,
             discount=discount,
         )  # fmt: skip
 
-    def reset(self, seed: int | None) -> int:
-        observation, _ = self.env.reset(seed=seed)
-        self.env_state = self._observe(observation)
-        chances = [self.monitor.start.get(state, 0.0) for state in self.states]
-        self.monitor_state = _pick(chances, uniform(self.keys["start"], self.episode))
-        self.episode += 1
-        return self.env_state * len(self.states) + self.monitor_state
+    def restart(self, seed: int | None = None) -> None:
+        """Begin a new episode."""
+        observation, _ = self._env.reset(seed=seed)
+        chances = [self._monitor.start.get(state, 0.0) for state in self._states]
+        monitor_state = _pick(chances, uniform(self._keys["start"], self._episode))
+        self.state, self.elapsed = self._observe(observation) * len(self._states) + monitor_state, 0
+        self._episode += 1
 
-    def step(self, action: int) -> _Played:
-        env_action, monitor_action = divmod(action, len(self.actions))
-        space: Any = self.env.action_space
-        observation, reward, terminated, truncated, _ = self.env.step(env_action + int(getattr(space, "start", 0)))
-        pair = self.env_state * self.n_env_actions + env_action
+    def step(self, action: int) -> Outcome:
+        """Take a joint action; the caller restarts after the end of an episode."""
+        env_action, monitor_action = divmod(action, len(self._actions))
+        env_state, monitor_state = divmod(self.state, len(self._states))
+        space: Any = self._env.action_space
+        observation, reward, terminated, truncated, _ = self._env.step(env_action + int(getattr(space, "start", 0)))
+        pair = env_state * self._n_env_actions + env_action
         moment = Moment(
-            self.states[self.monitor_state], self.actions[monitor_action], self.env_state,
-            self.action_labels[env_action], float(reward), bool(terminated), pair,
+            self._states[monitor_state], self._actions[monitor_action], env_state,
+            self._action_labels[env_action], float(reward), bool(terminated), pair,
         )  # fmt: skip
-        outcomes: list[Outcome] = list(self.monitor.outcomes(moment))
-        chosen = outcomes[_pick([o.probability for o in outcomes], uniform(self.keys["world"], self.clock))]
-        chance = 0.0 if pair in self.hidden else chosen.observed * self.observability
-        shown = uniform(self.keys["observe"], self.clock) < chance
-        self.clock += 1
-        self.env_state = self._observe(observation)
+        outcomes = list(self._monitor.outcomes(moment))
+        chosen = outcomes[_pick([o.probability for o in outcomes], uniform(self._keys["world"], self._clock))]
+        chance = 0.0 if pair in self._hidden else chosen.observed * self._observability
+        observed = uniform(self._keys["observe"], self._clock) < chance
         if chosen.next_state is not None:
-            self.monitor_state = self.states.index(chosen.next_state)
-        return _Played(
-            env_pair=pair,
-            next_state=self.env_state * len(self.states) + self.monitor_state,
-            terminated=bool(terminated) or bool(chosen.terminated),
-            truncated=bool(truncated),
-            proxy_reward=float(reward) if shown else np.nan,
-            monitor_reward=float(chosen.reward),
-            reward=float(reward),
-        )
+            monitor_state = self._states.index(chosen.next_state)
+        self.state = self._observe(observation) * len(self._states) + monitor_state
+        self._clock += 1
+        self.elapsed += 1
+        ended = bool(terminated) or bool(chosen.terminated)
+        return Outcome(self.state, float(reward), float(chosen.reward), observed, ended, bool(truncated))
 
 
-def _test(game: _Game, q: Floats, discount: float, episodes: int, seed: int) -> float:
+def _test(game: LiveSimulation, q: Floats, discount: float, episodes: int, seed: int) -> float:
     """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
     total = 0.0
     for episode in range(episodes):
-        state, weight, over = game.reset(seed + 1 + episode), 1.0, False
+        game.restart(seed + 1 + episode)
+        weight, over = 1.0, False
         while not over:
-            played = game.step(int(q[state].argmax()))
-            total += weight * (played.reward + played.monitor_reward)
+            outcome = game.step(int(q[game.state].argmax()))
+            total += weight * (outcome.env_reward + outcome.monitor_reward)
             weight *= discount
-            state, over = played.next_state, played.terminated or played.truncated or weight < 1e-9
+            over = outcome.terminated or outcome.truncated or weight < 1e-9
     return total / episodes
 
 
