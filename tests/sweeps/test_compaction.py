@@ -35,7 +35,7 @@ def folder(many, tmp_path):
 
 
 def test_fewer_files_same_data(many, folder, capsys):
-    assert "14 files are now 4." in said(capsys, "results", str(folder), "--compact")
+    assert "Merged 14 files into 4." in said(capsys, "results", str(folder), "--compact")
     assert [len(list((folder / kind).rglob("*.parquet"))) for kind in ("curves", "tables")] == [2, 2]
     assert_same(folder, many)
     assert damage(folder) == []
@@ -43,7 +43,7 @@ def test_fewer_files_same_data(many, folder, capsys):
         assert monmdp.mean_curves(folder)[identity]["mean"] == pytest.approx(curve["mean"], abs=1e-12)
     assert "Nothing to do: all 120 runs" in said(capsys, *WORDS, str(folder))
     before = file_bytes(folder)
-    assert "4 files are now 4." in said(capsys, "results", str(folder), "--compact")
+    assert "Merged 4 files into 4." in said(capsys, "results", str(folder), "--compact")
     assert file_bytes(folder) == before
 
 

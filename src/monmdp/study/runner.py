@@ -74,7 +74,6 @@ class Saver:
         self._pool.shutdown(wait=True)
         try:
             self.check()
-            self._store.sync()
         except OSError:
             if kind is None:
                 raise
