@@ -207,11 +207,9 @@ def identity(settings: Mapping[str, Any]) -> str:
 
 def on_all_states(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:
     """Tables over the states of a `World` → [table, S, A] over all states."""
-    kind = tables[0].dtype
-    full = np.full((len(tables), problem.n_states, problem.n_actions), missing, kind)
-    for i, table in enumerate(tables):
-        acting = table.reshape(-1, problem.n_actions)[: int(problem.reachable.sum())]
-        full[i, problem.reachable] = acting
+    stacked = np.stack(tables).reshape(len(tables), -1, problem.n_actions)
+    full = np.full((len(tables), problem.n_states, problem.n_actions), missing, stacked.dtype)
+    full[:, problem.reachable] = stacked[:, : int(problem.reachable.sum())]
     return full
 
 
