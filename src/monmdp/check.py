@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from monmdp.errors import MonMDPError
@@ -61,13 +61,6 @@ def discount(value: Any, default: float, what: str) -> float:
     return number
 
 
-def outcomes(given: Any, kind: type, where: str) -> list[Any]:
-    """The outcomes that a user's function yielded or returned, as a list of `kind` (Step or Outcome)."""
-    if isinstance(given, kind) or not isinstance(given, Iterable):
-        raise MonMDPError(f"{where} must yield {kind.__name__} objects or return a list of them, not {given!r}.")
-    return list(given)
-
-
 def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
     """Check labels of states or actions: at least one, without duplicates."""
     if not given:
@@ -88,11 +81,5 @@ def options(instance: Any) -> None:
             case "float":
                 finite(value, what)
             case "bool":
-                switch(value, what)
-
-
-def switch(value: Any, what: str) -> bool:
-    """`value` as a bool; other types that convert to bool are rejected."""
-    if not isinstance(value, bool):
-        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
-    return value
+                if not isinstance(value, bool):
+                    raise MonMDPError(f"{what} must be True or False, not {value!r}.")

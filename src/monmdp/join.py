@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
-from monmdp.factors import MonitorTable, as_columns, find, start_vector
+from monmdp.factors import MonitorTable, as_columns, as_label, checked_outcomes, find, start_vector
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.problem import MonMDP
 from monmdp.registry import parse_spec
@@ -81,12 +81,12 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
                 pair = s * len(table.actions) + a
                 visible = 0.0 if pair in hidden else rho
                 for action in actions:
+                    where = f"{name} in state {state!r} for action {action!r}"
                     for k in range(bounds[pair], bounds[pair + 1]):
                         moment = Moment(state, action, env_state, env_action, env_reward[k], env_terminated[k], pair)
-                        for *outcome, observed in _checked(installed, name, moment, index):
-                            rows.append((k, *outcome, observed * visible))
+                        outcomes = checked_outcomes(installed.outcomes(moment), Outcome, where, index, state)
+                        rows += [(*row, observed * visible, k) for *row, observed in outcomes if row[0] > 0]
                     offsets.append(len(rows))
-    columns = ("env_outcome", "probability", "next_state", "reward", "terminated", "observe_probability")
     return MonMDP(
         environment=table,
         monitor=MonitorTable(
@@ -96,28 +96,10 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
             offsets=np.array(offsets, np.int64),
             start=start_vector(monitor.start, states, name),
             landmarks={table.states.index(state): what for state, what in installed.landmarks.items()},
-            **as_columns(rows, *columns),
+            **as_columns(rows),
         ),
         discount=discount,
     )
-
-
-def _checked(
-    monitor: Monitor, name: str, moment: Moment, index: dict[Hashable, int]
-) -> Iterator[tuple[float, int, float, bool, float]]:
-    """Outcomes at a moment as (probability, next state, reward, terminated, observed), without impossible ones."""
-    total = 0.0
-    for outcome in check.outcomes(monitor.outcomes(moment), Outcome, f"The outcomes of {name}"):
-        after = moment.state if outcome.next_state is None else outcome.next_state
-        if after not in index:
-            raise MonMDPError(f"{name} moves to state {after!r}, which it does not have; its states are {list(index)}.")
-        chance = check.probability(outcome.probability, f"The probability of an outcome of {name}")
-        reward = check.finite(outcome.reward, f"The reward of {name}")
-        observed = check.probability(outcome.observed, f"The observation probability of {name}")
-        total += chance
-        if chance > 0:
-            yield chance, index[after], reward, bool(outcome.terminated), observed
-    check.distribution(total, f"{name} in state {moment.state!r} for action {moment.action!r}")
 
 
 def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[int]:
@@ -126,21 +108,13 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
     if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
         given = (given,)
     pairs: set[int] = set()
-    for reference in given:
-        label, chosen = _as_label(reference), range(len(actions))
-        places: Iterable[Any] = [label]
+    for label in map(as_label, given):
+        places, chosen = [label], list(range(len(actions)))
         if isinstance(label, str) and label in environment.regions:
-            places = environment.regions[label]
-        elif isinstance(label, tuple) and label not in states and len(label) == 2 and _as_label(label[0]) in states:
-            places = [_as_label(label[0])]
-            action = find(label[1], actions, "action", environment.name)
-            chosen = range(action, action + 1)
+            places = list(environment.regions[label])
+        elif isinstance(label, tuple) and label not in states and len(label) == 2 and label[0] in states:
+            places, chosen = [label[0]], [find(label[1], actions, "action", environment.name)]
         for place in places:
             state = find(place, states, "state or region", environment.name)
             pairs.update(state * len(actions) + action for action in chosen)
     return pairs
-
-
-def _as_label(given: Any) -> Any:
-    """Lists, as in TOML and JSON, as tuples."""
-    return tuple(given) if isinstance(given, list) else given

@@ -17,7 +17,17 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import Booleans, EnvironmentTable, Floats, Integers, Layout, MonitorTable, check_table, find
+from monmdp.factors import (
+    Booleans,
+    EnvironmentTable,
+    Floats,
+    Integers,
+    Layout,
+    MonitorTable,
+    as_label,
+    check_table,
+    find,
+)
 
 __all__ = ["Booleans", "Dynamics", "EnvironmentTable", "Floats", "Integers", "Layout", "MonMDP", "MonitorTable"]
 
@@ -252,7 +262,7 @@ class MonMDP:
 
     def _index_of(self, what: str, given: Any, size: int) -> int:
         """The index of a joint state or action, given as an index, a label or an (environment, monitor) pair."""
-        given = _without_numpy(given)
+        given = as_label(given)
         if isinstance(given, int) and not isinstance(given, bool):
             if 0 <= given < size:
                 return given
@@ -283,11 +293,7 @@ class MonMDP:
         first, end = environment.offsets[pair], environment.offsets[pair + 1]
         if np.any(monitor.env_outcome < first) or np.any(monitor.env_outcome >= end):
             raise MonMDPError(f"{monitor.name} refers to an outcome that its environment pair does not have.")
-        if np.any(environment.reward_noise < 0):
-            raise MonMDPError(f"{environment.name} has a negative standard deviation of reward noise.")
-        if np.any((monitor.observe_probability < 0) | (monitor.observe_probability > 1)):
-            raise MonMDPError(f"{monitor.name} has an observation probability that is not between 0 and 1.")
-        row_sums = np.add.reduceat(self.probability, self.offsets[:-1])
+        row_sums = self.expected(1.0)
         worst = int(np.argmax(np.abs(row_sums - 1.0)))
         state, action = divmod(worst, self.n_actions)
         where = f"action {self.action_label(action)!r} in state {self.state_label(state)!r} of {self.name}"
@@ -299,9 +305,3 @@ class MonMDP:
             f"MonMDP({self.name}: {self.n_states} states × {self.n_actions} actions, "
             f"{self.n_outcomes} outcomes, {limit}, discount {self.discount})"
         )
-
-
-def _without_numpy(given: Any) -> Any:
-    """NumPy numbers and lists as plain Python numbers and tuples."""
-    given = given.tolist() if hasattr(given, "tolist") else given
-    return tuple(_without_numpy(part) for part in given) if isinstance(given, (list, tuple)) else given

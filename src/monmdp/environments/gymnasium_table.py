@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.environments.base import Step
-from monmdp.environments.rule import Rule
+from monmdp.environments.base import Rule, Step
 from monmdp.errors import MonMDPError
 from monmdp.factors import Layout
 
