@@ -11,9 +11,8 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
-from monmdp.factors import MonitorTable, as_columns, as_label, checked_outcomes, find, start_vector
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
-from monmdp.problem import MonMDP
+from monmdp.problem import MonitorTable, MonMDP, as_columns
 from monmdp.registry import parse_spec
 
 #: Gymnasium ids end in a version, names of this package never do.
@@ -84,7 +83,7 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
                     where = f"{name} in state {state!r} for action {action!r}"
                     for k in range(bounds[pair], bounds[pair + 1]):
                         moment = Moment(state, action, env_state, env_action, env_reward[k], env_terminated[k], pair)
-                        outcomes = checked_outcomes(installed.outcomes(moment), Outcome, where, index, state)
+                        outcomes = check.outcomes(installed.outcomes(moment), Outcome, where, index, state)
                         rows += [(*row, observed * visible, k) for *row, observed in outcomes if row[0] > 0]
                     offsets.append(len(rows))
     return MonMDP(
@@ -94,7 +93,7 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
             states=states,
             actions=actions,
             offsets=np.array(offsets, np.int64),
-            start=start_vector(monitor.start, states, name),
+            start=np.array(check.start_probabilities(monitor.start, states, name)),
             landmarks={table.states.index(state): what for state, what in installed.landmarks.items()},
             **as_columns(rows),
         ),
@@ -108,13 +107,13 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
     if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
         given = (given,)
     pairs: set[int] = set()
-    for label in map(as_label, given):
+    for label in map(check.as_label, given):
         places, chosen = [label], list(range(len(actions)))
         if isinstance(label, str) and label in environment.regions:
             places = list(environment.regions[label])
         elif isinstance(label, tuple) and label not in states and len(label) == 2 and label[0] in states:
-            places, chosen = [label[0]], [find(label[1], actions, "action", environment.name)]
+            places, chosen = [label[0]], [check.find(label[1], actions, "action", environment.name)]
         for place in places:
-            state = find(place, states, "state or region", environment.name)
+            state = check.find(place, states, "state or region", environment.name)
             pairs.update(state * len(actions) + action for action in chosen)
     return pairs

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from monmdp import check
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
-from monmdp.factors import find
 from monmdp.registry import Registry, spec_of
 from monmdp.rng import stream, uniform
 
@@ -141,9 +140,9 @@ class Button(Monitor):
     def installed(self, environment: Environment) -> Monitor:
         cell, action = environment.button
         if self.cell is not None:
-            cell = environment.states[find(self.cell, environment.states, "state", environment.name)]
+            cell = environment.states[check.find(self.cell, environment.states, "state", environment.name)]
         if self.action is not None:
-            action = environment.actions[find(self.action, environment.actions, "action", environment.name)]
+            action = environment.actions[check.find(self.action, environment.actions, "action", environment.name)]
         return replace(self, cell=cell, action=action)
 
     @property

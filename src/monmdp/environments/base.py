@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import EnvironmentTable, Layout, as_columns, checked_outcomes, start_vector, start_weights
+from monmdp.problem import EnvironmentTable, Layout, as_columns
 from monmdp.registry import Registry, spec_of
 
 
@@ -66,9 +66,8 @@ class Environment:
     @property
     def button(self) -> tuple[Hashable, str]:
         """The state and action of a button that a monitor may install."""
-        return next(iter(start_weights(self.starts, self.states))), "LEFT" if "LEFT" in self.actions else self.actions[
-            0
-        ]
+        first = next(iter(check.start_weights(self.starts, self.states)))
+        return first, "LEFT" if "LEFT" in self.actions else self.actions[0]
 
     @property
     def regions(self) -> Mapping[str, Iterable[Hashable]]:
@@ -98,7 +97,7 @@ class Environment:
         offsets, rows = [0], []
         for state in states:
             executed = [
-                checked_outcomes(
+                check.outcomes(
                     self.outcomes(state, action), Step, f"action {action!r} in state {state!r} of {name}", index
                 )
                 for action in actions
@@ -118,7 +117,7 @@ class Environment:
             actions=actions,
             offsets=np.array(offsets, np.int64),
             reward_noise=np.sqrt(noise**2 + np.where(columns["reward"] != 0, extra_noise**2, 0.0)),
-            start=start_vector(start_weights(self.starts, states), states, type(self).__name__),
+            start=np.array(check.start_probabilities(self.starts, states, name)),
             step_limit=None if limit is None else check.whole(limit, 1, f"The step limit of {name}"),
             layout=self.layout,
             **columns,

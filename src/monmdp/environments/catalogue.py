@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.factors import Layout, start_weights
+from monmdp.problem import Layout
 
 Cell = tuple[int, int]
 
@@ -87,7 +87,7 @@ class GridWorld(Environment):
 
     @property
     def starts(self) -> Any:
-        weights = start_weights(self.default_start if self.start is None else self.start, self.states)
+        weights = check.start_weights(self.default_start if self.start is None else self.start, self.states)
         for cell in set(weights).intersection(self.states):
             tile = self._tile(cell)
             if tile.wall or tile.fall is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp.environments.base import Rule, Step
 from monmdp.errors import MonMDPError
-from monmdp.factors import Layout
+from monmdp.problem import Layout
 
 if TYPE_CHECKING:
     import gymnasium
