@@ -96,12 +96,10 @@ class Environment:
         limit = self.default_limit if self.step_limit == "auto" else self.step_limit
         offsets, rows = [0], []
         for state in states:
-            executed = [
-                check.outcomes(
-                    self.outcomes(state, action), Step, f"action {action!r} in state {state!r} of {name}", index
-                )
-                for action in actions
-            ]
+            executed = []
+            for action in actions:
+                where = f"action {action!r} in state {state!r} of {name}"
+                executed.append(check.outcomes(self.outcomes(state, action), Step, where, index))
             for steps in executed:
                 mixture = [(1.0 - slip, steps)] + [(slip / len(actions), other) for other in executed if slip]
                 merged: dict[tuple[float, ...], float] = {}

@@ -177,11 +177,11 @@ class LiveSimulation:
 
     def world(self, discount: float) -> World:
         """A world with sizes only, since there is no model."""
-        nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        env_state, monitor_state = np.divmod(np.arange(self.n_states), len(self._states))
-        return World(
-            none, nothing, nothing, none, nothing, nothing, nothing, nothing, no, none, no, nothing, nothing, none,
-            env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
+        env_state, monitor_state = np.divmod(np.arange(self.n_states, dtype=np.int32), np.int32(len(self._states)))
+        sizes = World._make([np.zeros(0)] * len(World._fields))
+        return sizes._replace(
+            env_state=env_state,
+            monitor_state=monitor_state,
             n_states=self.n_states,
             n_acting_states=self.n_states,
             n_actions=self.n_actions,
@@ -191,7 +191,7 @@ class LiveSimulation:
             n_monitor_actions=len(self._actions),
             step_limit=0,
             discount=discount,
-        )  # fmt: skip
+        )
 
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""
