@@ -24,23 +24,20 @@ def make(environment: Any, monitor: Any = "Full", *, discount: float = 0.99) -> 
 
     An environment may also be a Gymnasium environment with a transition table, or its id.
     """
-    problem = join(as_environment(environment), as_monitor(monitor), discount=discount)
+    problem = join(as_environment(environment), MONITORS.build(monitor), discount=discount)
     problem.validate()
     return problem
 
 
 def as_environment(given: Any) -> Environment:
     """An environment from a name, a Gymnasium id, a Gymnasium environment or an object."""
-    if isinstance(given, Environment):
-        return given
-    if isinstance(given, str):
-        name, options = parse_spec(given)
-        if name in ENVIRONMENTS or not _GYMNASIUM_ID.fullmatch(name):
-            return ENVIRONMENTS.build(given)
-        return from_gymnasium(_make_gymnasium(name, options))
     if hasattr(given, "observation_space"):
         return from_gymnasium(given)
-    raise MonMDPError(f"An environment is a name, an Environment or a Gymnasium environment, not {given!r}.")
+    if isinstance(given, str):
+        name, options = parse_spec(given)
+        if name not in ENVIRONMENTS and _GYMNASIUM_ID.fullmatch(name):
+            return from_gymnasium(_make_gymnasium(name, options))
+    return ENVIRONMENTS.build(given)
 
 
 def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
@@ -51,15 +48,6 @@ def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
     except Exception as error:  # third-party constructors can raise anything about their options
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise MonMDPError(f"Gymnasium cannot make {name!r}: {message}") from None
-
-
-def as_monitor(given: Any) -> Monitor:
-    """A monitor from a name or an object."""
-    if isinstance(given, Monitor):
-        return given
-    if isinstance(given, str):
-        return MONITORS.build(given)
-    raise MonMDPError(f"A monitor is a name or a Monitor, not {given!r}.")
 
 
 def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) -> MonMDP:

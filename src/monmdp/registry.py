@@ -130,9 +130,16 @@ class Registry(Generic[T]):
         unknown = f"There is no {self.kind} called {name!r}. {nearest(name, self.names())}"
         raise MonMDPError(errors[0] if errors else unknown)
 
-    def build(self, spec: str, **options: Any) -> T:
-        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`; keyword options override those of the spec."""
-        name, written = parse_spec(spec)
+    def build(self, given: Any, **options: Any) -> T:
+        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, or the given instance itself.
+
+        Keyword options override those of a spec.
+        """
+        if isinstance(given, self._base) and not options:
+            return given
+        if not isinstance(given, str):
+            raise MonMDPError(f"The {self.kind} must be a name or an object of {self._base.__name__}, not {given!r}.")
+        name, written = parse_spec(given)
         built: T = construct(self.find(name), {**written, **options})
         return built
 
