@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
 
-from monmdp.environments.grid import TILES, Tile
+from monmdp.environments.catalogue import TILES, Tile
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped

@@ -12,9 +12,8 @@ from gymnasium.vector.utils import batch_space
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import Booleans
 from monmdp.gym.single import observation_of, spaces
-from monmdp.problem import MonMDP
+from monmdp.problem import Booleans, MonMDP
 from monmdp.rng import stream
 from monmdp.simulation import STREAMS
 

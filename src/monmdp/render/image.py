@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from monmdp.factors import Layout
-from monmdp.problem import MonMDP
+from monmdp.problem import Layout, MonMDP
 from monmdp.render.text import Scene
 from monmdp.render.tiles import GOLD, INK, LINE, Brush, Colour, paint_agent, paint_button, paint_tile
 

@@ -7,8 +7,7 @@ from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monmdp.factors import Floats
-from monmdp.problem import MonMDP
+from monmdp.problem import Floats, MonMDP
 from monmdp.render.text import ARROWS, action_symbol, cell_table
 
 #: Styles from low to high value.

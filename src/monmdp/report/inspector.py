@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import as_agent
+from monmdp.agents.base import AGENTS
 from monmdp.figures.style import agent_styles
 from monmdp.join import make
 from monmdp.problem import Floats, Integers, MonMDP
@@ -83,7 +83,7 @@ def _run(run: Snapshots) -> dict[str, Any]:
     metrics = {metric.column: getattr(run, metric.attribute) for metric in METRICS if hasattr(run, metric.attribute)}
     return {
         "agent": run.agent,
-        "levels": levels(run.optimal_return, getattr(as_agent(run.agent), "beta_bar", None)),
+        "levels": levels(run.optimal_return, getattr(AGENTS.build(run.agent), "beta_bar", None)),
         "steps": pack(run.steps),
         "states": pack(run.states),
         "visits": pack(run.visits.sum(-1)),
