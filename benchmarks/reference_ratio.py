@@ -15,9 +15,8 @@ from reference.agents import PLAIN_AGENTS, plain_agent
 from reference.loop import training
 
 from monmdp.join import make
-from monmdp.paper.benchmark import SHOWN
+from monmdp.paper.benchmark import SHOWN, core_seconds
 from monmdp.protocol import paper_job
-from monmdp.study.train import train
 from monmdp.tables import markdown
 from monmdp.training.job import Job
 
@@ -27,19 +26,19 @@ PLAIN_STEPS = 400
 def plain_seconds_per_step(job: Job) -> float:
     """Seconds per step of the plain loop, without evaluation."""
     learner = plain_agent(job.agent, job.problem, PLAIN_STEPS, 0)
-    started = time.perf_counter()
+    started = time.thread_time()
     for _ in training(job.problem, learner, PLAIN_STEPS, 0):
         pass
-    return (time.perf_counter() - started) / PLAIN_STEPS
+    return (time.thread_time() - started) / PLAIN_STEPS
 
 
 if __name__ == "__main__":
     rows = []
     for names in SHOWN:
         for agent in PLAIN_AGENTS:
-            job = paper_job(make(*names), agent)
-            train(job.problem, agent, 1, steps=50)  # compiles
-            compiled = train(job.problem, agent, 1, evaluation="none", threads=1).seconds / job.steps
+            job = paper_job(make(*names), agent, evaluation="none")
+            core_seconds(paper_job(job.problem, agent, 50))  # compiles
+            compiled = core_seconds(job) / job.steps
             plain = plain_seconds_per_step(job)
             cells = (f"{compiled * 1e9:,.0f}", f"{plain * 1e6:.0f}", f"{plain / compiled:,.0f}×")
             rows.append((job.problem.name, agent, *cells))

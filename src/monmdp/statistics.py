@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError
+from monmdp.training.curves import SOLVED_WITHIN, half_width
 
 Floats = npt.NDArray[np.float64]
 
-#: A run is solved when its greedy return is at most this much below the optimum.
-SOLVED_WITHIN = 1e-6
 #: Resamples of a bootstrap interval.
 REPEATS = 2_000
 #: Sign patterns of a paired comparison; all 2^runs patterns where there are no more than this.
@@ -46,17 +45,11 @@ class PairedDifference(NamedTuple):
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Mean along axis 0 ± Student's t · s / √runs; values [runs, ...]. A single run has NaN bounds."""
-    from scipy.special import stdtrit
-
     sample = _array(values, "The values")
     if sample.ndim == 0 or len(sample) == 0:
         raise MonMDPError("A mean needs values [runs, ...] of at least one run.")
     _check_level(level)
-    runs, mean = len(sample), sample.mean(0)
-    if runs == 1:
-        half = np.full_like(mean, np.nan)
-    else:
-        half = stdtrit(runs - 1, (1.0 + level) / 2.0) * sample.std(0, ddof=1) / np.sqrt(runs)
+    mean, half = sample.mean(0), half_width(sample, level)
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
 
 

@@ -18,8 +18,8 @@ import monmdp
 from monmdp.cli import main
 from monmdp.cli.watch import LastStep, advance, picture
 from monmdp.paper import benchmark
+from monmdp.study.snapshots import Run
 from monmdp.training.job import Job
-from monmdp.training.run import Run
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from monmdp.cli.shared import TrainingArguments
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
-    from monmdp.training.run import Run
+    from monmdp.study.snapshots import Run
 
 FASTEST = 4096
 #: Background colours from never to often visited.
@@ -51,7 +51,7 @@ class Watch(TrainingArguments):
 
     def run(self, console: Console) -> None:
         from monmdp.protocol import paper_job
-        from monmdp.training.run import Run
+        from monmdp.study.snapshots import Run
 
         seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from monmdp.agents import AGENTS
 from monmdp.join import make
 from monmdp.machine import n_cores
-from monmdp.problem import MonMDP
-from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
 from monmdp.study.executors import Outcome, Threads, Tracker
 from monmdp.study.plan import BATCH
 from monmdp.study.runner import run_sweep
 from monmdp.study.sweep import Sweep
 from monmdp.study.train import train
-from monmdp.training.curves import Curves
+from monmdp.training.job import Job
+from monmdp.training.metrics import new_record
 
 #: Problems of different kind and size on which every agent is measured.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))
@@ -49,20 +51,23 @@ def measure_agents(progress: Progress) -> list[AgentSpeed]:
     for names in SHOWN:
         problem = make(*names)
         for agent in AGENTS:
-            train(problem, agent, 1, steps=50)  # compiles
-            training, with_evaluation = (_fastest(problem, agent, evaluation) for evaluation in ("none", "exact"))
-            steps, points = int(training.steps[-1]), len(training.steps)
-            step_ns = training.seconds / steps * 1e9
-            evaluation_us = max(with_evaluation.seconds - training.seconds, 0.0) / points * 1e6
-            speeds.append(AgentSpeed(problem.name, agent, problem.n_pairs, step_ns, evaluation_us))
+            core_seconds(paper_job(problem, agent, 50))  # compiles
+            job = paper_job(problem, agent)
+            training, with_evaluation = (
+                min(core_seconds(paper_job(problem, agent, evaluation=evaluation)) for _ in range(2))
+                for evaluation in ("none", "exact")
+            )
+            evaluation_us = max(with_evaluation - training, 0.0) / len(job.point_steps) * 1e6
+            speeds.append(AgentSpeed(problem.name, agent, problem.n_pairs, training / job.steps * 1e9, evaluation_us))
             progress(len(speeds), len(SHOWN) * len(AGENTS))
     return speeds
 
 
-def _fastest(problem: MonMDP, agent: str, evaluation: str) -> Curves:
-    """The faster of two runs of seed 0."""
-    runs = [train(problem, agent, 1, threads=1, evaluation=evaluation) for _ in range(2)]
-    return min(runs, key=lambda curves: curves.seconds)
+def core_seconds(job: Job) -> float:
+    """Processor time of seed 0 of a job; other processes on the machine hardly affect it."""
+    started = time.thread_time()
+    job.run(0, new_record(len(job.point_steps)), np.zeros(2, np.int64), np.zeros(1, np.int64))
+    return time.thread_time() - started
 
 
 @dataclass(frozen=True)
@@ -91,16 +96,16 @@ class PaperCost:
 def measure_paper(progress: Progress) -> PaperCost:
     """Measure one seed of every problem and agent of the paper, with 1,001 exact evaluations each."""
     problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    core_seconds, done = dict.fromkeys(PAPER_AGENTS, 0.0), 0
+    by_agent, done = dict.fromkeys(PAPER_AGENTS, 0.0), 0
     for agent in PAPER_AGENTS:
-        train(problems[0], agent, 1, steps=50)  # compiles
+        core_seconds(paper_job(problems[0], agent, 50))  # compiles
         for problem in problems:
-            core_seconds[agent] += train(problem, agent, 1, threads=1).seconds
+            by_agent[agent] += core_seconds(paper_job(problem, agent))
             done += 1
             progress(done, len(problems) * len(PAPER_AGENTS))
     one, two = (train(make("Corridor", "Level"), "Directed", 2, threads=threads).seconds for threads in (1, 2))
     wall, training = sweep_overhead()
-    return PaperCost(core_seconds, n_cores(), one / two, (wall - training) / training)
+    return PaperCost(by_agent, n_cores(), one / two, (wall - training) / training)
 
 
 def sweep_overhead() -> tuple[float, float]:

@@ -1,20 +1,99 @@
-"""The internal state of one run at evenly spaced moments of its training: estimates, goal and metrics."""
+"""One run that can be advanced and inspected, and snapshots of it at evenly spaced moments of its training."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import Agent
+from monmdp.agents.base import Agent, HasGoal
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
-from monmdp.training.run import Run
+from monmdp.training.evaluation import exact_return, new_evaluator
+from monmdp.training.job import Job, on_all_states
+from monmdp.training.loop import advance_of, new_cursor, stream_keys
+from monmdp.training.metrics import Tally, new_record, record_point
 
 
-class Snapshots(NamedTuple):
-    """Arrays over moments k, in the problem's own states and actions; see `Curves` for the curves among them.
+class Run:
+    """A seed of a job in progress, with the compiled training steps; arrays are over the problem's own states.
+
+    tally: what was counted so far, see `metrics`.
+    """
+
+    def __init__(self, job: Job, seed: int) -> None:
+        job.workers(1)  # refuses a run that does not fit into memory
+        self.job, self.seed, self.tally = job, seed, Tally()
+        self.memory = job.agent.memory(job.world, job.steps, seed)
+        self._kernels: Any = type(job.agent)
+        self._keys = stream_keys(seed)
+        self._cursor = new_cursor(job.world, self._keys)
+        self._evaluator = new_evaluator(job.world)
+        self._acting = np.flatnonzero(job.problem.reachable)
+
+    def advance(self, until: int) -> None:
+        """Train to step `until`, at most to the end of the job."""
+        until = min(until, self.job.steps)
+        progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
+        self._cursor, self.tally = advance_of(self._kernels)(
+            self.job.world, self.memory, self._keys, self._cursor, self.tally, until, progress, stop
+        )
+        self._kernels.plan(self.memory, self.step)
+
+    @property
+    def step(self) -> int:
+        """Training steps done."""
+        return int(self._cursor.step)
+
+    @property
+    def state(self) -> int:
+        """The joint state the agent is in."""
+        return int(self._acting[self._cursor.state])
+
+    @property
+    def visits(self) -> Integers:
+        """Visit counts, [S, A]."""
+        return self._on_all_states(self.memory.visits, 0)
+
+    @property
+    def q(self) -> Floats:
+        """Action values, [S, A]; NaN for states that cannot be reached."""
+        return self._on_all_states(self.memory.q, np.nan)
+
+    @property
+    def goal(self) -> int:
+        """The joint pair the agent explores toward, -1 for none."""
+        pair = self.job.agent.goal(self.memory)[0] if isinstance(self.job.agent, HasGoal) else -1
+        if pair < 0:
+            return -1
+        state, action = divmod(pair, self.job.problem.n_actions)
+        return int(self._acting[state]) * self.job.problem.n_actions + action
+
+    @property
+    def goal_values(self) -> Floats:
+        """The values [S, A] that lead to the goal; NaN where there is none."""
+        agent, shape = self.job.agent, self.memory.q.shape
+        values = agent.goal(self.memory)[1] if isinstance(agent, HasGoal) else np.full(shape, np.nan)
+        return self._on_all_states(values, np.nan)
+
+    def metrics(self) -> dict[str, float]:
+        """Every metric of `METRICS` at this step, by attribute."""
+        record = new_record(1)
+        value = exact_return(self.job.world, self.memory.q, self._evaluator)
+        record_point(record, 0, self.step, self.tally, self._kernels.beta(self.memory, self.step), value)
+        return {name: getattr(record, name)[0] for name in record._fields}
+
+    def _on_all_states(self, table: np.ndarray, missing: float) -> np.ndarray:
+        full: np.ndarray = on_all_states(self.job.problem, [table], missing)[0]
+        return full
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshots:
+    """Arrays over moments k, in the problem's own states and actions; every metric of `METRICS` is an attribute [k].
 
     states [k]: the agent's state; visits, q [k, S, A]; reward_model, reward_counts [k, environment pairs];
     goals [k]: the pair that the agent explores toward, -1 for none; goal_values [k, S, A]: the values that lead to it.
@@ -26,17 +105,12 @@ class Snapshots(NamedTuple):
     seed: int
     optimal_return: float
     steps: Integers
-    states: Integers
-    visits: Integers
-    q: Floats
-    reward_model: Floats
-    reward_counts: Integers
-    goals: Integers
-    goal_values: Floats
-    beta: Floats
-    returns: Floats
-    observed: Integers
-    explored: Floats
+    taken: Mapping[str, np.ndarray]
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("__") or name == "taken" or name not in self.taken:
+            raise AttributeError(f"Snapshots have no attribute {name!r}.")
+        return self.taken[name]
 
 
 def take_snapshots(
@@ -47,11 +121,10 @@ def take_snapshots(
     run = Run(job, seed)
     if not hasattr(run.memory, "reward_model"):
         raise MonMDPError(f"{job.agent_name} has no reward model to inspect.")
-    taken: dict[str, list[Any]] = {name: [] for name in Snapshots._fields[5:]}
+    moments: list[dict[str, Any]] = []
     for until in job.point_steps:
         run.advance(int(until))
-        metrics = run.metrics()
-        values = {
+        moments.append({
             "states": run.state,
             "visits": run.visits,
             "q": run.q,
@@ -59,15 +132,7 @@ def take_snapshots(
             "reward_counts": run.memory.reward_counts.copy(),
             "goals": run.goal,
             "goal_values": run.goal_values,
-            **{name: metrics[name] for name in ("beta", "returns", "observed", "explored")},
-        }
-        for name, value in values.items():
-            taken[name].append(value)
-    return Snapshots(
-        problem=problem,
-        agent=job.agent_name,
-        seed=seed,
-        optimal_return=job.optimal_return,
-        steps=job.point_steps,
-        **{name: np.array(values) for name, values in taken.items()},
-    )
+            **run.metrics(),
+        })  # fmt: skip
+    taken = {name: np.array([moment[name] for moment in moments]) for name in moments[0]}
+    return Snapshots(problem, job.agent_name, seed, job.optimal_return, job.point_steps, taken)

@@ -9,8 +9,20 @@ from typing import Any
 import numpy as np
 
 from monmdp.problem import Floats, Integers, MonMDP
-from monmdp.statistics import SOLVED_WITHIN as SOLVED_WITHIN
-from monmdp.statistics import mean_interval
+
+#: A run is solved when its greedy return is at most this much below the target.
+SOLVED_WITHIN = 1e-6
+
+
+def half_width(values: Floats, level: float = 0.95) -> Floats:
+    """Half of Student's confidence interval of a mean along axis 0: t · s / √runs; NaN for a single run."""
+    from scipy.special import stdtrit
+
+    runs = len(values)
+    if runs == 1:
+        return np.full(values.shape[1:], np.nan)
+    width: Floats = stdtrit(runs - 1, (1.0 + level) / 2.0) * values.std(0, ddof=1) / np.sqrt(runs)
+    return width
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +74,7 @@ class Curves:
     @property
     def final_return_ci(self) -> float:
         """Half width of Student's 95% confidence interval of the mean final return; NaN for a single seed."""
-        if np.isnan(self.final_returns).any():
-            return float("nan")
-        mean, _, high = mean_interval(self.final_returns)
-        return float(high - mean)
+        return float(half_width(self.final_returns))
 
     def summary(self) -> dict[str, object]:
         """The result as plain values; NaN as None."""
