@@ -49,8 +49,8 @@ def communicating(problem: MonMDP) -> bool:
     """
     if problem.step_limit is not None:
         return True
-    from scipy.sparse import coo_array  # type: ignore[import-untyped]
-    from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     possible = problem.probability > 0
     source = problem.pair_of_outcome[possible] // problem.n_actions
