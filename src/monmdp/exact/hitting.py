@@ -15,8 +15,7 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import checked_policy
 from monmdp.exact.structure import communicating, successor_rows
-from monmdp.factors import Booleans, Floats, Integers
-from monmdp.problem import MonMDP
+from monmdp.problem import Booleans, Floats, Integers, MonMDP
 
 GoalPolicy = Callable[[int], Floats]
 

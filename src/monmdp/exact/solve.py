@@ -9,8 +9,7 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
-from monmdp.factors import Floats
-from monmdp.problem import MonMDP
+from monmdp.problem import Floats, MonMDP
 from monmdp.world import compact
 
 #: Action values closer than this are ties, shared evenly.

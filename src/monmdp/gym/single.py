@@ -29,17 +29,16 @@ class HiddenReward(np.float64):
 HIDDEN = HiddenReward("nan")
 
 
-def build(environment: Any, monitor: Any = None, discount: float | None = None, **options: Any) -> MonMDP:
-    """A problem from the keyword arguments of gymnasium.make; additional options are those of the environment."""
-    if isinstance(environment, MonMDP):
-        if monitor is not None or discount is not None or options:
-            raise MonMDPError("A MonMDP object takes no monitor, discount or options; pass them to monmdp.make.")
+def build(environment: Any, **options: Any) -> MonMDP:
+    """A problem from the keyword arguments of gymnasium.make: monitor, discount and options of the environment."""
+    if isinstance(environment, MonMDP) and not options:
         return environment
-    if options and not isinstance(environment, str):
-        raise MonMDPError(f"An environment object takes no additional options, such as {sorted(options)[0]!r}.")
-    if options:
-        environment = construct(ENVIRONMENTS.find(environment), options)
-    return make(environment, "Full" if monitor is None else monitor, discount=0.99 if discount is None else discount)
+    joining = {name: options.pop(name) for name in ("monitor", "discount") if name in options}
+    if isinstance(environment, MonMDP) or (options and not isinstance(environment, str)):
+        raise MonMDPError(
+            f"Options require the name of an environment, not {environment!r}; use monmdp.make for objects."
+        )
+    return make(construct(ENVIRONMENTS.find(environment), options) if options else environment, **joining)
 
 
 def spaces(problem: MonMDP) -> tuple[Dict, Dict]:

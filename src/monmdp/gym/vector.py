@@ -12,9 +12,9 @@ from gymnasium.vector.utils import batch_space
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import Booleans
 from monmdp.gym.single import build, joint_action, observation_of, spaces
 from monmdp.kernels.stepping import Copies, reset_many, step_many
+from monmdp.problem import Booleans
 from monmdp.rng import stream
 from monmdp.simulation import STREAMS
 

@@ -84,9 +84,7 @@ def exact_return(model, q, memo):
 @kernel
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
-    offsets, probability, next_state, terminated = model.offsets, model.probability, model.next_state, model.terminated
-    pair_reward, best_actions, n_best = model.pair_reward, memo.best_actions, memo.n_best
-    reached, mass, active = memo.reached, memo.mass, memo.active
+    best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active
     for i in range(memo.n_reached[0]):
         n_best[reached[i]] = 0
     now, count, n_reached = 0, len(model.start_states), 0
@@ -106,11 +104,11 @@ def push_forward(model, q, memo):
             mass[now, s] = 0.0
             for k in range(n_best[s]):
                 pair = s * q.shape[1] + best_actions[s, k]
-                total += weight * share * pair_reward[pair]
-                for o in range(offsets[pair], offsets[pair + 1]):
-                    moved = share * probability[o]
-                    if not terminated[o] and moved > 0.0:
-                        after = next_state[o]
+                total += weight * share * model.pair_reward[pair]
+                for o in range(model.offsets[pair], model.offsets[pair + 1]):
+                    moved = share * model.probability[o]
+                    if not model.terminated[o] and moved > 0.0:
+                        after = model.next_state[o]
                         if mass[later, after] == 0.0:
                             active[later, next_count] = after
                             next_count += 1

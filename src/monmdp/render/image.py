@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from monmdp.factors import Layout
-from monmdp.problem import MonMDP
+from monmdp.problem import Layout, MonMDP
 from monmdp.render.text import Scene
 from monmdp.render.tiles import BUTTON, GOLD, INK, LINE, WHITE, Shape, agent_shapes, circle, paint, tile_shapes
 

@@ -44,27 +44,21 @@ class Scene:
 def draw_text(problem: MonMDP, scene: Scene) -> str:
     """The grid with the agent as @ and a button as ◉, followed by monitor, action and reward."""
     env_state, monitor_state = problem.split_state(scene.state)
-    marks = {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}
     states = " ".join(f"[{s}]" if i == monitor_state else f" {s} " for i, s in enumerate(problem.monitor.states))
+    picture = [f"state {problem.environment.state_label(env_state)}"]
+    layout = problem.environment.layout
+    if layout is not None:
+        rows = [[GLYPHS.get(tile, tile) for tile in tiles] for tiles in layout.tiles]
+        for state, mark in {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}.items():
+            row, column = layout.cells[state]
+            rows[row][column] = mark
+        bar = "─" * (2 * layout.columns + 1)
+        picture = [f"┌{bar}┐", *(f"│ {' '.join(row)} │" for row in rows), f"└{bar}┘"]
     lines = [
         f"{problem.name}, {scene.step_text(problem)}",
-        _draw_cells(problem, marks) or f"state {problem.environment.state_label(env_state)}",
+        *picture,
         f"monitor  {states}",
         f"action   {scene.action_text(problem)}",
         f"reward   {scene.reward_text()}, monitor {scene.monitor_reward:g}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _draw_cells(problem: MonMDP, marks: dict[int, str]) -> str:
-    """A box with one character per cell, marks on top of tiles; empty if states have no positions."""
-    layout = problem.environment.layout
-    if layout is None:
-        return ""
-    rows = [[GLYPHS.get(tile, tile) for tile in tiles] for tiles in layout.tiles]
-    for state, mark in marks.items():
-        row, column = layout.cells[state]
-        rows[row][column] = mark
-    inner = ["│ " + " ".join(row) + " │" for row in rows]
-    bar = "─" * (len(inner[0]) - 2)
-    return "\n".join([f"┌{bar}┐", *inner, f"└{bar}┘"])
