@@ -13,7 +13,7 @@ from reference.loop import training
 
 import monmdp
 from monmdp import MonMDPError, Rule, Step
-from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor
+from monmdp.agents.known_monitor import KnownMonitor, count_experience, known_monitor
 from monmdp.world import compact
 
 PROBLEMS = [
@@ -101,11 +101,11 @@ def test_who_ended_the_episode():
     assert known.env_next_state[:3].tolist() == [0, 1, 1]
     assert known.env_terminated[:3].tolist() == [False, False, True]
     kept = problem.n_actions * full  # not asking keeps the unit
-    assert experienced(known, kept, 0, 1, problem.state_index("b", problem.monitor.states[1]), True) == 2
-    assert experienced(known, kept, 0, 1, problem.state_index("b", problem.monitor.states[1]), False) == 1
+    assert count_experience(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), True) == 2
+    assert count_experience(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), False) == 1
     lost = problem.n_actions * empty
-    assert experienced(known, lost, 0, 1, problem.state_index("b", problem.monitor.states[0]), True) == -1
-    assert experienced(known, lost, 0, 0, problem.state_index("a", problem.monitor.states[0]), True) == 0
+    assert count_experience(known, lost, 1, problem.state_index("b", problem.monitor.states[0]), True) == -1
+    assert count_experience(known, lost, 0, problem.state_index("a", problem.monitor.states[0]), True) == 0
 
 
 @pytest.mark.parametrize("how", TWINS)

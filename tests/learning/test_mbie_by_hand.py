@@ -234,7 +234,7 @@ def test_memory_grows_with_what_is_known():
     problem = monmdp.make("Empty(rows=100, columns=100)", "Ask")
     agent = monmdp.AGENTS.build("MonitoredMBIE", q_max=1.0, minimum_reward=0.0, sweeps=1)
     memory = agent.memory(compact(problem), 1000, 0)
-    assert len(memory.transitions.times) == len(memory.weights) == 1000
+    assert len(memory.transitions.times) == len(memory.rows.weight) == 1000
     assert len(agent.memory(compact(monmdp.make("Walk")), 10**6, 0).transitions.times) == 35 * 7
     assert monmdp.train(problem, agent, 1, steps=1000, evaluation="none").visit_counts.sum() == 1000
 

@@ -12,9 +12,10 @@ from monmdp.problem import Floats, MonMDP
 from reference.base import PlainAgent
 from reference.factored_model import PlainModel, Successors
 
-WAY_DISCOUNT, BEYOND, WAY_ACCURACY, WAY_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
-SERVES_WELL, LEAST_CHANCE, HOPE, LAST_HOPE = 0.95, 0.01, 2.0, 8.0
-ACCURACY, POLICY_SWEEPS, ROUNDS = 1e-7, 50, 1000
+PURPOSES = DISCOVER, VISIT, REFINE = range(3)
+GOAL_DISCOUNT, EXTRA_DEPTH, GOAL_ACCURACY, GOAL_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
+NEARLY_SURE, LEAST_CHANCE, GIVE_UP_FACTOR, FINAL_GIVE_UP_FACTOR = 0.95, 0.01, 2.0, 8.0
+VALUE_ACCURACY, POLICY_SWEEPS, IMPROVEMENTS = 1e-7, 50, 1000
 
 
 class PlainDirectedModel(PlainAgent):
@@ -28,19 +29,19 @@ class PlainDirectedModel(PlainAgent):
         self.reward_model = np.full(self.n_env_pairs, self.lowest)
         self.squares = np.zeros(self.n_env_pairs)
         self.missed = np.zeros(self.n_env_pairs)
-        self.hopeless: set[int] = set()
+        self.given_up: set[int] = set()
         self.env_tries: Counter[int] = Counter()
         self.model = PlainModel(options, problem)
         self.discovered: set[int] = set()
         self.entered: set[int] = set()
         self.cut: Counter[int] = Counter()
         self.expected: int | None = None
-        self.slippery: set[int] = set()
+        self.random: set[int] = set()
         self.starts: Counter[int] = Counter()
         self.smallest, self.largest, self.lowest_paid = self.lowest, 0.0, 0.0
         self.noisy, self.round = False, 0
-        self.way: Way | None = None
-        self.nothing = dict.fromkeys((1, 2, 3), (0, 0))
+        self.goal_plan: GoalPlan | None = None
+        self.nothing = dict.fromkeys(PURPOSES, (0, 0))
         self.planned_tries: Counter[int] = Counter()
         self.stale = self.acting_stale = True
 
@@ -69,7 +70,7 @@ class PlainDirectedModel(PlainAgent):
             self.cut[self.problem.split_state(state)[0]] = 0
         self.entered.add(self.problem.split_state(state)[0])
         self.expected = None
-        for purpose in (1, 2, 3):
+        for purpose in PURPOSES:
             if self.is_due(purpose, step):
                 action = self.follow(purpose, state, step)
                 if action is not None:
@@ -81,42 +82,42 @@ class PlainDirectedModel(PlainAgent):
 
     def is_due(self, purpose: int, step: int) -> bool:
         """Whether anything may be left to do for a purpose."""
-        if purpose == 1:
+        if purpose == DISCOVER:
             n_env_actions = len(self.problem.environment.actions)
             pairs = [
                 env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)
             ]
-            return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.hopeless) for e in pairs)
+            return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.given_up) for e in pairs)
         level = self.level()
-        return purpose == 3 or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
+        return purpose == REFINE or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
 
     def service(self, purpose: int, pair: int, step: int, level: int, best_chance: float) -> float:
         """g(s,a): how likely a pair serves the purpose."""
         state, row, env_pair = pair // self.problem.n_actions, self.model.row(pair), int(self.problem.env_pair[pair])
         tries, log_time = self.model.tries[row], math.log(step + 2.0)
-        if purpose == 2:
+        if purpose == VISIT:
             return float(self.visits.flat[pair] <= level and state in self.discovered)
         chance = self.model.chance_shown(pair)
-        if purpose == 1:
+        if purpose == DISCOVER:
             if tries == 0:
-                is_cut = self.cut[self.problem.split_state(state)[0]] >= HOPE * log_time
+                is_cut = self.cut[self.problem.split_state(state)[0]] >= GIVE_UP_FACTOR * log_time
                 return 0.0 if is_cut else 0.5 + 0.5 * chance
-            patience = min(2.0**self.round, HOPE * log_time)
+            patience = min(2.0**self.round, GIVE_UP_FACTOR * log_time)
             unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
             return chance if unseen and chance >= 0.5 * best_chance else 0.0
         if log_time > self.options.beta_certain * tries or (
             log_time > self.options.beta_uncertain * tries
             and self.may_be_random(row, self.problem.split_state(state)[0])
         ):
-            return SERVES_WELL
-        again = env_pair in self.hopeless and self.missed[env_pair] < LAST_HOPE * log_time
+            return NEARLY_SURE
+        again = env_pair in self.given_up and self.missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
         if again or (self.noisy and self.is_inaccurate(env_pair, log_time)):
-            return min(chance, SERVES_WELL) if min(chance, SERVES_WELL) >= 0.5 * best_chance else 0.0
+            return min(chance, NEARLY_SURE) if min(chance, NEARLY_SURE) >= 0.5 * best_chance else 0.0
         return 0.0
 
     def may_be_random(self, row: int, env_state: int) -> bool:
-        """Whether a move came out in more than one way, or never led away where others did so by luck."""
-        return self.model.outcomes_known(row) > 1 or (env_state in self.slippery and self.model.stays(row, env_state))
+        """Whether a pair had different outcomes, or always stayed in a state where others are random."""
+        return self.model.outcomes_known(row) > 1 or (env_state in self.random and self.model.stays(row, env_state))
 
     def is_inaccurate(self, env_pair: int, log_time: float) -> bool:
         """Whether a reward's 95% interval is too wide."""
@@ -132,28 +133,28 @@ class PlainDirectedModel(PlainAgent):
         return [[self.service(purpose, s * n + a, step, level, best_chance) for a in range(n)] for s in states]
 
     def follow(self, purpose: int, state: int, step: int) -> int | None:
-        """An action on the way to the goals of a purpose, None if there are none."""
+        """The action toward the goals of a purpose, None if there are none."""
         here = self.serve(purpose, [state], step)[0]
-        if max(here) >= SERVES_WELL:
-            if self.way is not None:
-                self.way.left = 0
+        if max(here) >= NEARLY_SURE:
+            if self.goal_plan is not None:
+                self.goal_plan.left = 0
             return self.best_action(np.array(here), step)
         until, changes = self.nothing[purpose]
         if step < until and changes == self.model.changes:
             return None
-        way = self.way
-        if way is None or not way.is_current(purpose, self.model.changes, state) or not way.found or way.left <= 0:
-            way = self.way = Way(self, purpose, state, step)
-            while not way.found and purpose == 1 and 2.0**self.round < HOPE * math.log(step + 2.0):
+        plan = self.goal_plan
+        if plan is None or not plan.is_current(purpose, self.model.changes, state) or not plan.found or plan.left <= 0:
+            plan = self.goal_plan = GoalPlan(self, purpose, state, step)
+            while not plan.found and purpose == DISCOVER and 2.0**self.round < GIVE_UP_FACTOR * math.log(step + 2.0):
                 self.round += 1
-                way = self.way = Way(self, purpose, state, step)
-            if not way.found:
+                plan = self.goal_plan = GoalPlan(self, purpose, state, step)
+            if not plan.found:
                 self.nothing[purpose] = (step + step // 16 + 16, self.model.changes)
                 return None
-        i = way.place[state]
-        action = self.best_action(np.array([way.worth(i, a) for a in range(self.problem.n_actions)]), step)
-        serves = way.serves[i][action]
-        way.left = 0 if serves >= SERVES_WELL or (purpose == 3 and serves > 0.0) else way.left - 1
+        i = plan.place[state]
+        action = self.best_action(np.array([plan.worth(i, a) for a in range(self.problem.n_actions)]), step)
+        serves = plan.serves[i][action]
+        plan.left = 0 if serves >= NEARLY_SURE or (purpose == REFINE and serves > 0.0) else plan.left - 1
         return action
 
     def update(
@@ -165,7 +166,7 @@ class PlainDirectedModel(PlainAgent):
         self.env_tries[env_pair] += 1
         self.model.learn(pair, next_state, terminated, shown, monitor_reward)
         if self.model.outcomes_known(self.model.row(pair)) > 1:
-            self.slippery.add(self.problem.split_state(state)[0])
+            self.random.add(self.problem.split_state(state)[0])
         self.lowest_paid = min(self.lowest_paid, monitor_reward)
         self.expected = None
         if not terminated:
@@ -184,7 +185,7 @@ class PlainDirectedModel(PlainAgent):
     def see(self, env_pair: int, reward: float) -> None:
         """R̂ as a running mean, and its squared deviations."""
         if self.reward_counts[env_pair] == 0:
-            self.hopeless.discard(env_pair)
+            self.given_up.discard(env_pair)
             self.model.changes += 1
             self.reward_model[env_pair] = 0.0
         self.reward_counts[env_pair] += 1
@@ -199,8 +200,8 @@ class PlainDirectedModel(PlainAgent):
         before = self.missed[env_pair]
         self.missed[env_pair] += chance
         self.model.changes += int(before < 2.0**self.round <= self.missed[env_pair])
-        if (self.missed[env_pair] >= HOPE * log_time) != (env_pair in self.hopeless):
-            self.hopeless ^= {env_pair}
+        if (self.missed[env_pair] >= GIVE_UP_FACTOR * log_time) != (env_pair in self.given_up):
+            self.given_up ^= {env_pair}
             self.model.changes += 1
 
     def plan(self, step: int) -> None:
@@ -234,7 +235,7 @@ class PlainDirectedModel(PlainAgent):
                 total += chance * values[after]
             return reward + self.discount * total
 
-        for _ in range(ROUNDS):
+        for _ in range(IMPROVEMENTS):
             change, largest = 0.0, 1.0
             for state, choices in laid_out.items():
                 q[state] = bottom
@@ -245,7 +246,7 @@ class PlainDirectedModel(PlainAgent):
                 value = q[state, best[state]] if state in best else bottom
                 change, largest = max(change, abs(value - values[state])), max(largest, abs(value))
                 values[state] = value
-            enough = ACCURACY * largest * (1.0 - self.discount)
+            enough = VALUE_ACCURACY * largest * (1.0 - self.discount)
             if change * self.discount <= enough:
                 break
             for _ in range(POLICY_SWEEPS):
@@ -258,7 +259,7 @@ class PlainDirectedModel(PlainAgent):
                     break
 
 
-class Way:
+class GoalPlan:
     """A search from a state and a plan for what it met.
 
     W(s) = max_a [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
@@ -275,14 +276,14 @@ class Way:
             layer = self.states[len(self.serves) :]
             serves = agent.serve(purpose, layer, step)
             if not self.found and any(g > 0.0 for row in serves for g in row):
-                self.found, last = True, depth + BEYOND
+                self.found, last = True, depth + EXTRA_DEPTH
             laid_out = [[agent.model.successors(s * n_actions + a) for a in range(n_actions)] for s in layer]
             self.serves += serves
             self.successors += laid_out
             if depth < last:
                 self.go_on(laid_out, agent.starts)
             depth += 1
-            self.decay += [self.decay[-1] * WAY_DISCOUNT] * (len(self.states) - len(self.decay))
+            self.decay += [self.decay[-1] * GOAL_DISCOUNT] * (len(self.states) - len(self.decay))
         self.values, self.restart = [0.0] * len(self.states), 0.0
         if self.found:
             self.sweep(agent.starts)
@@ -299,7 +300,7 @@ class Way:
                 self.states.append(state)
 
     def is_current(self, purpose: int, changes: int, state: int) -> bool:
-        """Whether this way still leads a state to the goals of a purpose."""
+        """Whether this plan still leads a state to the goals of a purpose."""
         return self.purpose == purpose and self.changes == changes and state in self.place
 
     def worth(self, i: int, action: int) -> float:
@@ -316,12 +317,12 @@ class Way:
                     back += chance
                 elif target >= 0:
                     ahead += chance * self.values[target]
-        still = (1.0 - service) * WAY_DISCOUNT
+        still = (1.0 - service) * GOAL_DISCOUNT
         return (service + still * ahead) / (1.0 - still * back)
 
     def sweep(self, starts: Counter[int]) -> None:
         """Solve W backwards from the states met last."""
-        for _ in range(WAY_SWEEPS):
+        for _ in range(GOAL_SWEEPS):
             change = 0.0
             for i in range(len(self.serves) - 1, -1, -1):
                 best = max(0.0, *(self.worth(i, action) for action in range(len(self.serves[i]))))
@@ -333,5 +334,5 @@ class Way:
                 if state in self.place:
                     restart += times * self.values[self.place[state]]
             self.restart = restart / max(starts.total(), 1)
-            if change <= WAY_ACCURACY * self.values[0]:
+            if change <= GOAL_ACCURACY * self.values[0]:
                 break

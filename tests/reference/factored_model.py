@@ -11,8 +11,8 @@ import numpy as np
 from monmdp.problem import MonMDP
 from reference.mbie import experienced, known_branches
 
-#: A pair stands apart when twice the log of the likelihood ratio exceeds this for each outcome known.
-SURPRISE = 4.0
+#: A pair is separated when twice the log of the likelihood ratio exceeds this for each outcome known.
+SEPARATION = 4.0
 
 
 class Successors(NamedTuple):
@@ -22,7 +22,7 @@ class Successors(NamedTuple):
     ending: float
 
 
-def surprise(own: Counter[Any], others: Counter[Any]) -> tuple[float, int]:
+def likelihood_ratio(own: Counter[Any], others: Counter[Any]) -> tuple[float, int]:
     """2 log of the likelihood ratio of own counts under own rates and under the others', and the outcomes known."""
     outcomes = sorted(k for k in {*own, *others} if own[k] > 0 or others[k] > 0)
     if len(outcomes) < 2:
@@ -36,37 +36,37 @@ def surprise(own: Counter[Any], others: Counter[Any]) -> tuple[float, int]:
 
 
 class Pool:
-    """Counts of pairs that are pooled as long as they look alike; those that do not stand apart."""
+    """Counts of pairs that are pooled as long as they look alike; those that are not alike are separated."""
 
     def __init__(self) -> None:
         self.own: defaultdict[int, Counter[Any]] = defaultdict(Counter)
         self.pooled: defaultdict[int, Counter[Any]] = defaultdict(Counter)
-        self.apart: set[int] = set()
+        self.separated: set[int] = set()
 
     def count(self, pair: int, pool: int, outcome: Any) -> bool:
         """One more outcome of a pair; returns whether something is new."""
         own, pooled, news = self.own[pair], self.pooled[pool], False
         own[outcome] += 1
-        if pair not in self.apart:
+        if pair not in self.separated:
             news = pooled[outcome] == 0
             pooled[outcome] += 1
         return self.reconsider(pair, pool) or news
 
     def reconsider(self, pair: int, pool: int) -> bool:
-        """Whether a pair should stand apart; returns whether that is new."""
+        """Whether a pair should be separated; returns whether that is new."""
         own, others = self.own[pair], self.pooled[pool].copy()
-        if pair not in self.apart:
+        if pair not in self.separated:
             others.subtract(own)
-        ratio, known = surprise(own, others)
-        if (ratio > SURPRISE * known) == (pair in self.apart):
+        ratio, known = likelihood_ratio(own, others)
+        if (ratio > SEPARATION * known) == (pair in self.separated):
             return False
-        self.apart ^= {pair}
-        self.pooled[pool] = others if pair in self.apart else others + own
+        self.separated ^= {pair}
+        self.pooled[pool] = others if pair in self.separated else others + own
         return True
 
     def of(self, pair: int, pool: int) -> Counter[Any]:
-        """The counts that stand for a pair."""
-        return self.own[pair] if pair in self.apart else self.pooled[pool]
+        """The counts that are used for a pair."""
+        return self.own[pair] if pair in self.separated else self.pooled[pool]
 
 
 class PlainModel:
@@ -153,7 +153,7 @@ class PlainModel:
         return self.own_reward[pair] if self.visits[pair] else self.pooled_reward[self.context(pair)]
 
     def rate(self, context: int) -> float:
-        """How likely a context shows rewards, hopeful at first."""
+        """The smoothed frequency of observed rewards of a monitor pair; 1 at first."""
         return (self.shown[context] + 1.0) / (self.met[context] + 1.0)
 
     def chance_shown(self, pair: int) -> float:

@@ -1,149 +1,142 @@
-"""A model in two factors, learned from counts: what the environment does, and what the monitor does.
+"""A model in two factors, learned by counting: what the environment does, and what the monitor does.
 
 P̂(s′ | s,a) = (1 − P̂(end | s,a)) · P̂E(sE′ | sE,aE) · P̂M(sM′ | s,a)
-P̂E is pooled over all monitor states and actions, since the environment does not know the monitor. P̂M and
-P̂(end) are pooled over the environment and over the monitor respectively, except for pairs whose own counts
-contradict the pool: these stand apart. A known monitor takes the place of P̂M.
+
+P̂E is pooled over all monitor states and actions, since the environment does not depend on the monitor. P̂M is pooled
+over all environment pairs and P̂(end) over all monitor pairs, except for pairs whose own counts contradict the pool:
+they are separated from it. A known monitor replaces P̂M.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
-from monmdp.agents.transitions import Transitions, new_transitions, note_transition
+from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
+from monmdp.agents.known_monitor import (
+    KnownMonitor,
+    count_experience,
+    expected_monitor,
+    known_monitor,
+    write_known_row,
+)
+from monmdp.agents.transitions import Transitions, count_transition, new_transitions
 from monmdp.kernels.compile import kernel
-from monmdp.problem import Booleans, Floats, Integers
+from monmdp.problem import Integers
 from monmdp.world import World
 
-#: A pair stands apart when twice the log of the likelihood ratio exceeds this for each outcome known.
-SURPRISE = 4.0
+#: A pair is separated if twice its log likelihood ratio exceeds this times the number of known outcomes; with two
+#: outcomes that is 8, about the 99.5% quantile of χ² with one degree of freedom.
+SEPARATION = 4.0
+
+Pool: Any = array_tuple(
+    __name__,
+    "Pool",
+    "Counts of outcomes of pairs by group; the pairs of group g are members[offsets[g]] … members[offsets[g + 1] - 1].",
+    own="int pairs outcomes",
+    pooled="int groups outcomes",  # without separated pairs
+    separated="bool pairs",
+    group="int pairs",
+    members="int pairs",
+    offsets="int groups",
+)
+
+FactoredModel: Any = array_tuple(
+    __name__,
+    "FactoredModel",
+    "Counts of the two factors.",
+    env_state=np.asarray,  # [states]
+    monitor_state=np.asarray,  # [states]
+    joint="int joint",  # [SE * SM]: the joint state of an environment and a monitor state, -1 for none
+    env_pair="int pairs",
+    visits="int pairs",
+    env_tries="int env_pairs",
+    tries="int groups",  # of the groups of `ends`: environment pairs, or joint pairs if the environment is not pooled
+    moves=Transitions,  # next environment states of these groups
+    ends=Pool,  # outcomes are (continued, ended)
+    shifts=Pool,  # outcomes are next monitor states, groups are monitor pairs
+    reward="float pairs",  # mean monitor reward
+    monitor_tries="int monitor_pairs",
+    monitor_observed="int monitor_pairs",  # how often the reward was observed
+    monitor_reward="float monitor_pairs",  # mean
+    known=KnownMonitor,
+    changes="int 1",  # structural changes, after which plans are outdated
+    n_actions=int,
+    n_monitor_states=int,
+    pool_environment=bool,
+    pool_monitor=bool,
+    known_monitor=bool,
+)
+
+ModelRows: Any = array_tuple(
+    __name__,
+    "ModelRows",
+    """The model of some states for planning: row i * A + a of `rows` has the successors of the i-th state.
+
+    The end of an episode is a successor too, with index S. A row without entries means that nothing is known.
+    """,
+    states="int states",
+    rows=Rows,
+)
 
 
-class FactoredModel(NamedTuple):
-    """Counts; a *row* is an environment pair, or a joint pair where the environment is not pooled.
-
-    joint [SE * SM]: the joint state of an environment and a monitor state, -1 for none.
-    tries [row]; moves: next environment states of rows; ends [row, 2]: (went on, ended), without pairs apart.
-    own_ends [pair, 2], ends_apart [pair]; own_moves [pair, SM], moves_apart [pair]: the same by joint pair.
-    A *context* is a monitor state and action: pooled_moves [context, SM], without pairs apart; context_visits and
-    shown [context]: how often it was met, and how often it showed a reward.
-    own_reward [pair] and pooled_reward [context]: mean monitor reward. own_visits [pair].
-    outcome_counts go with a known monitor's environment outcomes. changes [1] counts structural news.
-    """
-
-    env_state: Integers
-    monitor_state: Integers
-    joint: Integers
-    tries: Integers
-    moves: Transitions
-    ends: Integers
-    own_visits: Integers
-    own_ends: Integers
-    ends_apart: Booleans
-    own_moves: Integers
-    moves_apart: Booleans
-    pooled_moves: Integers
-    context_visits: Integers
-    shown: Integers
-    own_reward: Floats
-    pooled_reward: Floats
-    known: KnownMonitor
-    outcome_counts: Integers
-    changes: Integers
-    n_actions: int
-    n_env_actions: int
-    n_monitor_actions: int
-    n_monitor_states: int
-    pools_environment: bool
-    pools_monitor: bool
-    knows_monitor: bool
+def new_pool(group: Integers, n_groups: int, n_outcomes: int) -> Any:
+    """A pool without counts."""
+    members = np.argsort(group, kind="stable")
+    offsets = np.searchsorted(group[members], np.arange(n_groups + 1))
+    sizes = {"pairs": len(group), "groups": n_groups, "outcomes": n_outcomes}
+    return zeros(Pool, sizes, group=group, members=members, offsets=offsets)
 
 
-def new_factored_model(
-    world: World, steps: int, pools_environment: bool, pools_monitor: bool, knows_monitor: bool
-) -> FactoredModel:
-    """Nothing counted yet."""
-    pairs, n_monitor = world.n_states * world.n_actions, world.n_monitor_states
-    rows = world.n_env_pairs if pools_environment else pairs
-    contexts = n_monitor * world.n_monitor_actions
+def new_factored_model(world: World, steps: int, options: Any) -> Any:
+    """A model without counts; options: pool_environment, pool_monitor and known_monitor of an agent."""
+    n_monitor, sizes = world.n_monitor_states, world_sizes(world)
+    env_pair, monitor_pair = pair_factors(world)
     joint = np.full(world.n_env_states * n_monitor, -1, np.int64)
     joint[world.env_state.astype(np.int64) * n_monitor + world.monitor_state] = np.arange(world.n_states)
-    known = known_monitor(world) if knows_monitor else unknown_monitor()
-    room = 0 if knows_monitor else min(steps, transitions_of(world, pools_environment))
-    return FactoredModel(
-        env_state=world.env_state,
-        monitor_state=world.monitor_state,
+    visits, env_tries = np.zeros(sizes["pairs"], np.int64), np.zeros(world.n_env_pairs, np.int64)
+    group, tries = (env_pair, env_tries) if options.pool_environment else (np.arange(len(visits)), visits)
+    capacity = 0 if options.known_monitor else min(steps, n_env_transitions(world, options.pool_environment))
+    known = {"known": known_monitor(world)} if options.known_monitor else {}
+    return zeros(
+        FactoredModel,
+        sizes,
+        options,
+        world,
         joint=joint,
-        tries=np.zeros(rows, np.int64),
-        moves=new_transitions(rows, world.n_env_states, room),
-        ends=np.zeros((rows, 2), np.int64),
-        own_visits=np.zeros(pairs, np.int64),
-        own_ends=np.zeros((pairs, 2), np.int64),
-        ends_apart=np.zeros(pairs, np.bool_),
-        own_moves=np.zeros((pairs, n_monitor), np.int64),
-        moves_apart=np.zeros(pairs, np.bool_),
-        pooled_moves=np.zeros((contexts, n_monitor), np.int64),
-        context_visits=np.zeros(contexts, np.int64),
-        shown=np.zeros(contexts, np.int64),
-        own_reward=np.zeros(pairs),
-        pooled_reward=np.zeros(contexts),
-        known=known,
-        outcome_counts=np.zeros(len(known.env_next_state), np.int64),
-        changes=np.zeros(1, np.int64),
-        n_actions=world.n_actions,
-        n_env_actions=world.n_actions // world.n_monitor_actions,
-        n_monitor_actions=world.n_monitor_actions,
-        n_monitor_states=n_monitor,
-        pools_environment=pools_environment,
-        pools_monitor=pools_monitor,
-        knows_monitor=knows_monitor,
+        env_pair=env_pair,
+        visits=visits,
+        env_tries=env_tries,
+        tries=tries,
+        moves=new_transitions(len(tries), world.n_env_states, capacity),
+        ends=new_pool(group, len(tries), 2),
+        shifts=new_pool(monitor_pair, sizes["monitor_pairs"], n_monitor),
+        **known,
     )
 
 
-def transitions_of(world: World, pools_environment: bool) -> int:
-    """How many moves of the environment there are to be counted; only memory is sized by it."""
+def n_env_transitions(world: World, pools_environment: bool) -> int:
+    """The number of different transitions of the environment; used for the size of memory only."""
     if len(world.offsets) == 0:
         return world.n_env_pairs * world.n_env_states
     pair = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))
-    row = world.env_pair[pair] if pools_environment else pair
-    return len(np.unique(row.astype(np.int64) * world.n_env_states + world.env_state[world.next_state]))
+    group = world.env_pair[pair] if pools_environment else pair
+    return len(np.unique(group.astype(np.int64) * world.n_env_states + world.env_state[world.next_state]))
 
 
 @kernel
-def env_pair_of(model, state, action):
-    """The environment pair of a joint state and action."""
-    return model.env_state[state] * model.n_env_actions + action // model.n_monitor_actions
+def likelihood_ratio(own, pooled, included):
+    """2 log of the likelihood of own counts [K] by their own rates over that by the rates of the other pairs.
 
-
-@kernel
-def row_of(model, state, action):
-    """Where the environment's counts of a joint state and action stand."""
-    if model.pools_environment:
-        return env_pair_of(model, state, action)
-    return state * model.n_actions + action
-
-
-@kernel
-def context_of(model, state, action):
-    """The monitor state and action of a joint state and action."""
-    return model.monitor_state[state] * model.n_monitor_actions + action % model.n_monitor_actions
-
-
-@kernel
-def surprise(own, pooled, shared):
-    """2 log of how much likelier own counts [K] are under their own rates than under those of the others.
-
-    shared: whether the pooled counts [K] contain the own ones. The others' rates are smoothed by half a count.
-    Returns the statistic, and how many outcomes are known.
+    included: whether pooled [K] includes the own counts. The other pairs' rates are smoothed by half a count.
+    Returns the statistic and the number of known outcomes.
     """
     total, others, known = 0.0, 0.0, 0
     for k in range(len(own)):
-        rest = pooled[k] - own[k] if shared else pooled[k]
+        rest = pooled[k] - own[k] if included else pooled[k]
         total += own[k]
         others += rest
         known += own[k] > 0 or rest > 0
@@ -152,66 +145,45 @@ def surprise(own, pooled, shared):
     ratio = 0.0
     for k in range(len(own)):
         if own[k] > 0:
-            rest = pooled[k] - own[k] if shared else pooled[k]
+            rest = pooled[k] - own[k] if included else pooled[k]
             ratio += 2.0 * own[k] * math.log(own[k] / total * (others + 0.5 * known) / (rest + 0.5))
     return ratio, known
 
 
 @kernel
-def count_outcome(own, pooled, apart, pair, outcome, changes):
-    """One more outcome of a pair: own [pairs, K] and, unless it stands apart, pooled [K]."""
-    own[pair, outcome] += 1
-    if not apart[pair]:
-        changes[0] += pooled[outcome] == 0
+def reconsider(pool, pair):
+    """Separate a pair from its pool, or return it; returns whether that changed."""
+    own, pooled, was_separated = pool.own[pair], pool.pooled[pool.group[pair]], pool.separated[pair]
+    ratio, known = likelihood_ratio(own, pooled, not was_separated)
+    separated = ratio > SEPARATION * known
+    if separated == was_separated:
+        return False
+    pool.separated[pair] = separated
+    for k in range(len(pooled)):
+        pooled[k] += -own[k] if separated else own[k]
+    return True
+
+
+@kernel
+def reconsider_group(pool, group, visits):
+    """Reconsider all visited pairs of a group; returns the number of changes."""
+    changes = 0
+    for k in range(pool.offsets[group], pool.offsets[group + 1]):
+        if visits[pool.members[k]] > 0:
+            changes += reconsider(pool, pool.members[k])
+    return changes
+
+
+@kernel
+def count_outcome(pool, pair, outcome):
+    """Count an outcome of a pair; returns the number of changes."""
+    pool.own[pair, outcome] += 1
+    is_new = False
+    if not pool.separated[pair]:
+        pooled = pool.pooled[pool.group[pair]]
+        is_new = pooled[outcome] == 0
         pooled[outcome] += 1
-    reconsider(own, pooled, apart, pair, changes)
-
-
-@kernel
-def reconsider(own, pooled, apart, pair, changes):
-    """See whether a pair should stand apart."""
-    ratio, known = surprise(own[pair], pooled, not apart[pair])
-    differs = ratio > SURPRISE * known
-    if differs != apart[pair]:
-        apart[pair] = differs
-        changes[0] += 1
-        for k in range(len(pooled)):
-            pooled[k] += -own[pair, k] if differs else own[pair, k]
-
-
-@kernel
-def learn_model(model, state, action, next_state, terminated, shown, monitor_reward):
-    """Count one step."""
-    pair, row, context = (
-        state * model.n_actions + action,
-        row_of(model, state, action),
-        context_of(model, state, action),
-    )
-    model.tries[row] += 1
-    model.own_visits[pair] += 1
-    model.context_visits[context] += 1
-    model.shown[context] += shown
-    model.own_reward[pair] += (monitor_reward - model.own_reward[pair]) / model.own_visits[pair]
-    model.pooled_reward[context] += (monitor_reward - model.pooled_reward[context]) / model.context_visits[context]
-    model.changes[0] += model.tries[row] == 1
-    if model.knows_monitor:
-        after = model.env_state[next_state]
-        outcome = experienced(model.known, pair, env_pair_of(model, state, action), after, next_state, terminated)
-        if outcome >= 0:
-            model.changes[0] += model.outcome_counts[outcome] == 0
-            model.outcome_counts[outcome] += 1
-        return
-    count_outcome(model.own_ends, model.ends[row], model.ends_apart, pair, 1 if terminated else 0, model.changes)
-    if not terminated:
-        used = model.moves.used[0]
-        note_transition(model.moves, row, model.env_state[next_state], False)
-        model.changes[0] += model.moves.used[0] > used
-        pooled, monitor_state = model.pooled_moves[context], model.monitor_state[next_state]
-        count_outcome(model.own_moves, pooled, model.moves_apart, pair, monitor_state, model.changes)
-    if is_power_of_two(model.context_visits[context]):
-        reconsider_context(model, context)
-    if is_power_of_two(model.tries[row]) and model.pools_environment:
-        reconsider_ends(model, row)
+    return is_new + reconsider(pool, pair)
 
 
 @kernel
@@ -221,184 +193,118 @@ def is_power_of_two(count):
 
 
 @kernel
-def reconsider_context(model, context):
-    """What was one of few may have become an exception: look at all pairs of a context again."""
-    monitor_state, monitor_action = context // model.n_monitor_actions, context % model.n_monitor_actions
-    for env_state in range(len(model.joint) // model.n_monitor_states):
-        state = model.joint[env_state * model.n_monitor_states + monitor_state]
-        if state >= 0:
-            for env_action in range(model.n_env_actions):
-                pair = state * model.n_actions + env_action * model.n_monitor_actions + monitor_action
-                if model.own_visits[pair] > 0:
-                    reconsider(model.own_moves, model.pooled_moves[context], model.moves_apart, pair, model.changes)
+def learn_model(model, transition):
+    """Count one step; all pairs of a group are reconsidered when its count has doubled."""
+    pair, env_pair = transition.state * model.n_actions + transition.action, transition.env_pair
+    next_state, monitor_reward = transition.next_state, transition.monitor_reward
+    group, monitor_pair = model.ends.group[pair], model.shifts.group[pair]
+    model.visits[pair] += 1
+    model.env_tries[env_pair] += 1
+    model.monitor_tries[monitor_pair] += 1
+    model.monitor_observed[monitor_pair] += not math.isnan(transition.proxy_reward)
+    model.reward[pair] += (monitor_reward - model.reward[pair]) / model.visits[pair]
+    error = monitor_reward - model.monitor_reward[monitor_pair]
+    model.monitor_reward[monitor_pair] += error / model.monitor_tries[monitor_pair]
+    changes = int(model.tries[group] == 1)
+    if model.known_monitor:
+        env_next_state = model.env_state[next_state]
+        outcome = count_experience(model.known, pair, env_next_state, next_state, transition.terminated)
+        changes += outcome >= 0 and model.known.counts[outcome] == 1
+    else:
+        changes += count_outcome(model.ends, pair, int(transition.terminated))
+        if not transition.terminated:
+            changes += count_transition(model.moves, group, model.env_state[next_state], False)
+            changes += count_outcome(model.shifts, pair, model.monitor_state[next_state])
+        if is_power_of_two(model.monitor_tries[monitor_pair]):
+            changes += reconsider_group(model.shifts, monitor_pair, model.visits)
+        if is_power_of_two(model.tries[group]) and model.pool_environment:
+            changes += reconsider_group(model.ends, group, model.visits)
+    model.changes[0] += changes
 
 
 @kernel
-def reconsider_ends(model, env_pair):
-    """The same for ends of episodes, over all joint pairs of an environment pair."""
-    env_state, env_action = env_pair // model.n_env_actions, env_pair % model.n_env_actions
-    for monitor_state in range(model.n_monitor_states):
-        state = model.joint[env_state * model.n_monitor_states + monitor_state]
-        if state >= 0:
-            for monitor_action in range(model.n_monitor_actions):
-                pair = state * model.n_actions + env_action * model.n_monitor_actions + monitor_action
-                if model.own_visits[pair] > 0:
-                    reconsider(model.own_ends, model.ends[env_pair], model.ends_apart, pair, model.changes)
-
-
-@kernel
-def given(model, state, action):
-    """What a known monitor pays and how likely it shows the reward, averaged over what the environment did so far.
-
-    The chance is -1 where the environment has not done anything yet.
-    """
-    known, env_pair = model.known, env_pair_of(model, state, action)
-    first, branch = known.first_outcome[env_pair], known.first_branch[state * model.n_actions + action]
-    reward, chance, times = 0.0, 0.0, 0
-    for outcome in range(first, known.first_outcome[env_pair + 1]):
-        reward += model.outcome_counts[outcome] * known.monitor_reward[branch + outcome - first]
-        chance += model.outcome_counts[outcome] * known.observe_probability[branch + outcome - first]
-        times += model.outcome_counts[outcome]
-    if times == 0:
-        return 0.0, -1.0
-    return reward / times, chance / times
-
-
-@kernel
-def predicted_reward(model, state, action):
+def predicted_reward(model, pair):
     """Expected monitor reward of a pair about which something is known."""
-    pair = state * model.n_actions + action
-    if model.knows_monitor:
-        reward, _ = given(model, state, action)
-        return reward
-    if model.own_visits[pair] > 0:
-        return model.own_reward[pair]
-    return model.pooled_reward[context_of(model, state, action)]
+    if model.known_monitor:
+        return expected_monitor(model.known, pair)[0]
+    return model.reward[pair] if model.visits[pair] > 0 else model.monitor_reward[model.shifts.group[pair]]
 
 
 @kernel
-def chance_shown(model, state, action):
-    """The chance that a pair shows its reward; contexts never met are expected to, others by smoothed frequency."""
-    if model.knows_monitor and state * model.n_actions + action < len(model.known.first_branch):
-        _, chance = given(model, state, action)
+def observe_chance(model, pair):
+    """The probability of observing the reward of a pair: given, or the smoothed frequency of its monitor pair."""
+    if model.known_monitor and pair < len(model.known.env_pair):
+        chance = expected_monitor(model.known, pair)[1]
         if chance >= 0.0:
             return chance
-    context = context_of(model, state, action)
-    return (model.shown[context] + 1.0) / (model.context_visits[context] + 1.0)
+    monitor_pair = model.shifts.group[pair]
+    return (model.monitor_observed[monitor_pair] + 1.0) / (model.monitor_tries[monitor_pair] + 1.0)
 
 
 @kernel
-def best_chance_shown(model):
-    """The best chance of any context met so far to show a reward."""
+def best_observe_rate(model):
+    """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
-    for context in range(len(model.shown)):
-        if model.context_visits[context] > 0:
-            best = max(best, (model.shown[context] + 1.0) / (model.context_visits[context] + 1.0))
+    for tries, observed in zip(model.monitor_tries, model.monitor_observed):  # noqa: B905
+        if tries > 0:
+            best = max(best, (observed + 1.0) / (tries + 1.0))
     return best
 
 
 @kernel
-def outcomes_known(model, row):
-    """In how many ways an environment pair has come out."""
-    known = 0
-    if model.knows_monitor:
-        for outcome in range(model.known.first_outcome[row], model.known.first_outcome[row + 1]):
-            known += model.outcome_counts[outcome] > 0
-        return known
-    node = model.moves.first[row]
-    while node >= 0:
-        known, node = known + 1, model.moves.following[node]
-    return known + (model.ends[row, 1] > 0)
+def may_be_random(model, group, env_state, others_are):
+    """Whether an environment pair had different outcomes, or always stayed in a state where others are random."""
+    number, stays = 0, True
+    if model.known_monitor:
+        for outcome in range(model.known.first_outcome[group], model.known.first_outcome[group + 1]):
+            if model.known.counts[outcome] > 0:
+                number += 1
+                stays &= model.known.env_next_state[outcome] == env_state and not model.known.env_terminated[outcome]
+    else:
+        node, ended = model.moves.first[group], model.ends.pooled[group, 1] > 0
+        while node >= 0:
+            number += 1
+            stays &= model.moves.next_state[node] == env_state
+            node = model.moves.following[node]
+        number, stays = number + ended, stays and not ended
+    return number > 1 or (stays and others_are)
 
 
 @kernel
-def stays(model, row, env_state):
-    """Whether all that an environment pair has ever done is to stay in its state."""
-    if model.knows_monitor:
-        for outcome in range(model.known.first_outcome[row], model.known.first_outcome[row + 1]):
-            if model.outcome_counts[outcome] > 0 and (
-                model.known.env_next_state[outcome] != env_state or model.known.env_terminated[outcome]
-            ):
-                return False
-        return True
-    node = model.moves.first[row]
-    while node >= 0:
-        if model.moves.next_state[node] != env_state:
-            return False
-        node = model.moves.following[node]
-    return model.ends[row, 1] == 0
-
-
-@kernel
-def lay_out(model, states, bounds, chances, targets, ending):
-    """Write what may follow the pairs of states [n]: pair (i, a) from bounds[i * A + a] on; bounds[0] is given.
-
-    ending [n, A]: the chance that the episode ends, -1 where nothing is known about a pair. Unpacked once and called
-    for many states, since handing the model over costs more than looking at a pair.
-    """
-    n_actions, n_monitor_actions, n_env_actions = model.n_actions, model.n_monitor_actions, model.n_env_actions
-    env_state, monitor_state, joint, tries = model.env_state, model.monitor_state, model.joint, model.tries
-    first, following = model.moves.first, model.moves.following
-    next_state, times = model.moves.next_state, model.moves.times
-    ends, own_ends, ends_apart = model.ends, model.own_ends, model.ends_apart
-    own_moves, moves_apart, pooled_moves = model.own_moves, model.moves_apart, model.pooled_moves
-    own_visits, context_visits, n_monitor = model.own_visits, model.context_visits, model.n_monitor_states
-    pools_environment, pools_monitor = model.pools_environment, model.pools_monitor
-    outcome_counts, first_outcome, first_branch = (
-        model.outcome_counts,
-        model.known.first_outcome,
-        model.known.first_branch,
-    )
-    offsets, probability = model.known.offsets, model.known.probability
-    known_next, terminated = model.known.next_state, model.known.terminated
-    for i in range(len(states)):
-        state = states[i]
-        for action in range(n_actions):
-            slot, pair = i * n_actions + action, state * n_actions + action
-            at = bounds[slot]
-            env_pair = env_state[state] * n_env_actions + action // n_monitor_actions
-            context = monitor_state[state] * n_monitor_actions + action % n_monitor_actions
-            row = env_pair if pools_environment else pair
-            left = -1.0
-            if model.knows_monitor:
-                total = 0
-                for outcome in range(first_outcome[env_pair], first_outcome[env_pair + 1]):
-                    total += outcome_counts[outcome]
-                if total > 0 and pair < len(first_branch):
-                    left = 0.0
-                    for outcome in range(first_outcome[env_pair], first_outcome[env_pair + 1]):
-                        share = outcome_counts[outcome] / total
-                        branch = first_branch[pair] + outcome - first_outcome[env_pair]
-                        for k in range(offsets[branch], offsets[branch + 1]):
-                            if terminated[k]:
-                                left += share * probability[k]
-                            elif share > 0.0:
-                                chances[at] = share * probability[k]
-                                targets[at] = known_next[k]
-                                at += 1
-            elif own_visits[pair] > 0 or (pools_monitor and tries[row] > 0 and context_visits[context] > 0):
-                own = moves_apart[pair] or not pools_monitor
-                goes_on = own_ends[pair, 0] if ends_apart[pair] else ends[row, 0]
-                stops = own_ends[pair, 1] if ends_apart[pair] else ends[row, 1]
-                n_moves, n_shifts, node = 0, 0, first[row]
-                while node >= 0:
-                    n_moves += times[node]
-                    node = following[node]
+def write_model(model, model_rows, start, stop):
+    """Write P̂ of states start … stop - 1 of model_rows into its rows; the rows of earlier states are given."""
+    known, moves, ends, shifts = model.known, model.moves, model.ends, model.shifts
+    n_actions, n_monitor, end = model.n_actions, model.n_monitor_states, len(model.env_state)
+    offsets, weight, next_state = model_rows.rows
+    for row in range(start * n_actions, stop * n_actions):
+        pair, entry = model_rows.states[row // n_actions] * n_actions + row % n_actions, offsets[row]
+        group, monitor_pair = ends.group[pair], shifts.group[pair]
+        can_pool = model.pool_monitor and model.tries[group] > 0 and model.monitor_tries[monitor_pair] > 0
+        if model.known_monitor:
+            total = known.tries[group] if pair < len(known.env_pair) else 0
+            if total > 0:
+                next_state[entry] = end
+                after, weight[entry] = write_known_row(known, pair, total, False, model_rows.rows, entry + 1)
+                entry = after
+        elif model.visits[pair] > 0 or can_pool:
+            is_separated = shifts.separated[pair] or not model.pool_monitor
+            shift_counts = shifts.own[pair] if is_separated else shifts.pooled[monitor_pair]
+            end_counts = ends.own[pair] if ends.separated[pair] else ends.pooled[group]
+            n_moves, n_shifts, ending, node = 0, shift_counts.sum(), 1.0, moves.first[group]
+            while node >= 0:
+                n_moves += moves.times[node]
+                node = moves.following[node]
+            if n_moves > 0 and n_shifts > 0 and end_counts[0] > 0:
+                ending, node = end_counts[1] / (end_counts[0] + end_counts[1]), moves.first[group]
+            weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
+            entry += ending > 0.0
+            while node >= 0:
                 for m in range(n_monitor):
-                    n_shifts += own_moves[pair, m] if own else pooled_moves[context, m]
-                left = 1.0
-                if n_moves > 0 and n_shifts > 0 and goes_on > 0:
-                    left = stops / (goes_on + stops)
-                    share = (1.0 - left) / (n_moves * n_shifts)
-                    node = first[row]
-                    while node >= 0:
-                        for m in range(n_monitor):
-                            count = own_moves[pair, m] if own else pooled_moves[context, m]
-                            target = joint[next_state[node] * n_monitor + m]
-                            if count > 0 and target >= 0:
-                                chances[at] = share * (times[node] * count)
-                                targets[at] = target
-                                at += 1
-                        node = following[node]
-            ending[i, action] = left
-            bounds[slot + 1] = at
+                    target = model.joint[moves.next_state[node] * n_monitor + m]
+                    if shift_counts[m] > 0 and target >= 0:
+                        share = (1.0 - ending) / (n_moves * n_shifts)
+                        weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target
+                        entry += 1
+                node = moves.following[node]
+            entry = max(entry, offsets[row] + 1)
+        offsets[row + 1] = entry

@@ -1,66 +1,75 @@
-"""What an agent knows that is given the monitor's factor of the model, and nothing of the environment's.
+"""The monitor's part of the model, for agents that are given it, without anything of the environment's part.
 
-For a joint pair and an environment outcome (next environment state, whether it ended the episode): the monitor's
-next states with their probabilities, its expected reward and the chance that the reward is shown. An agent looks
-up rows of outcomes that it has experienced and estimates how likely each is; environment rewards and
-probabilities are not in here. Where two outcomes of an environment pair share next state and end but not the
-reward, and the monitor treats them differently, they count evenly: their odds are the environment's secret.
+For a joint pair and an environment outcome (next environment state, whether the environment ended the episode), the
+agent knows the monitor's next states and their probabilities, its expected reward, and the probability of observing
+the environment reward. It estimates the probability of each outcome by counting:
+
+    r̂M(s,a) = Σ_o N(o) rM(s,a,o) / Σ_o N(o),    P̂(s′ | s,a) = Σ_o N(o) PM(s′ | s,a,o) / Σ_o N(o)
+
+Environment rewards and probabilities are not part of this. Outcomes of an environment pair with the same next state
+and end but different rewards, which the monitor treats differently, get equal weights, since their true probabilities
+belong to the environment.
 """
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from monmdp.agents.arrays import array_tuple
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import kernel
-from monmdp.problem import Booleans, Floats, Integers
 from monmdp.world import World
 
+KnownMonitor: Any = array_tuple(
+    __name__,
+    "KnownMonitor",
+    """The monitor's part by environment outcome, and counts of outcomes; empty if the monitor is not known.
 
-class KnownMonitor(NamedTuple):
-    """The monitor's factor, by what the environment did.
-
-    Outcomes of environment pair e are first_outcome[e] … first_outcome[e + 1] - 1, in the order of
-    env_next_state and then env_terminated. Outcome i of its pair, counted from 0, met with joint pair p, is
-    branch first_branch[p] + i: it pays monitor_reward and shows with observe_probability, in expectation, and its
-    rows offsets[branch] … offsets[branch + 1] - 1 have probability, joint next_state, and terminated, by
-    whichever side.
-    """
-
-    first_outcome: Integers
-    env_next_state: Integers
-    env_terminated: Booleans
-    first_branch: Integers
-    monitor_reward: Floats
-    observe_probability: Floats
-    offsets: Integers
-    probability: Floats
-    next_state: Integers
-    terminated: Booleans
+    Outcomes of environment pair e are first_outcome[e] … first_outcome[e + 1] - 1, ordered by env_next_state, then
+    env_terminated. Outcome i of joint pair p, counted from 0, is branch first_branch[p] + i, whose rows are
+    offsets[branch] … offsets[branch + 1] - 1.
+    """,
+    env_pair="int 0",  # [pair], for pairs of states in which the agent can act
+    first_outcome="int 0",
+    env_next_state="int 0",
+    env_terminated="bool 0",
+    counts="int 0",  # N(o), how often an outcome occurred
+    tries="int 0",  # Σ_o N(o) of an environment pair
+    first_branch="int 0",
+    monitor_reward="float 0",  # [branch], expected
+    observe_probability="float 0",  # [branch], expected
+    offsets="int 0",
+    probability="float 0",  # [row]
+    next_state="int 0",  # [row], joint
+    terminated="bool 0",  # [row], by environment or monitor
+)
 
 
-def known_monitor(world: World) -> KnownMonitor:
-    """The monitor's factor of a world; the live loop has none to give."""
+def known_monitor(world: World) -> Any:
+    """The monitor's part of a world; live training has no table to take it from."""
     if len(world.offsets) == 0:
         raise MonMDPError("Live training has no table of the monitor, so known_monitor must be False there.")
     pair = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))
-    seen = np.stack([world.env_pair[pair], world.env_state[world.next_state], world.env_terminated])
-    outcomes, outcome = np.unique(seen, axis=1, return_inverse=True)
+    visible = np.stack([world.env_pair[pair], world.env_state[world.next_state], world.env_terminated])
+    outcomes, outcome = np.unique(visible, axis=1, return_inverse=True)
     branches, branch = np.unique(np.stack([pair, outcome.ravel()]), axis=1, return_inverse=True)
     branch = branch.ravel()
-    apart = np.unique(np.stack([branch, world.env_outcome]), axis=1)[0]
-    probability = world.monitor_probability / np.bincount(apart)[branch]
+    alike = np.unique(np.stack([branch, world.env_outcome]), axis=1)[0]
+    probability = world.monitor_probability / np.bincount(alike)[branch]
     reward, chance = (np.zeros(branches.shape[1]) for _ in range(2))
     np.add.at(reward, branch, probability * world.monitor_reward)
     np.add.at(chance, branch, probability * world.observe_probability)
     order = np.argsort(branch, kind="stable")
     return KnownMonitor(
+        env_pair=world.env_pair.astype(np.int64),
         first_outcome=np.searchsorted(outcomes[0], np.arange(world.n_env_pairs + 1)),
         env_next_state=outcomes[1],
         env_terminated=outcomes[2].astype(np.bool_),
+        counts=np.zeros(outcomes.shape[1], np.int64),
+        tries=np.zeros(world.n_env_pairs, np.int64),
         first_branch=np.searchsorted(branches[0], np.arange(len(world.offsets) - 1)),
         monitor_reward=reward,
         observe_probability=chance,
@@ -71,19 +80,10 @@ def known_monitor(world: World) -> KnownMonitor:
     )
 
 
-def unknown_monitor() -> KnownMonitor:
-    """Nothing, in the same shape."""
-    none, nothing, no = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_)
-    return KnownMonitor(none, none, no, none, nothing, nothing, none, nothing, none, no)
-
-
 @kernel
-def experienced(known, pair, env_pair, env_next_state, next_state, terminated):
-    """The environment outcome that an agent has just experienced, or -1 where the monitor makes it ambiguous.
-
-    An episode that the monitor may have ended tells nothing of whether the environment did.
-    """
-    found = -1
+def count_experience(known, pair, env_next_state, next_state, terminated):
+    """Count and return the environment outcome of a transition; -1 if the monitor may have ended the episode."""
+    match, env_pair = -1, known.env_pair[pair]
     first = known.first_outcome[env_pair]
     for outcome in range(first, known.first_outcome[env_pair + 1]):
         if known.env_next_state[outcome] != env_next_state:
@@ -92,10 +92,44 @@ def experienced(known, pair, env_pair, env_next_state, next_state, terminated):
         if terminated and not known.env_terminated[outcome]:
             branch = known.first_branch[pair] + outcome - first
             for row in range(known.offsets[branch], known.offsets[branch + 1]):
-                if known.next_state[row] == next_state and known.terminated[row]:
-                    fits = True
-        if fits and found >= 0:
+                fits |= known.next_state[row] == next_state and known.terminated[row]
+        if fits and match >= 0:
             return -1
         if fits:
-            found = outcome
-    return found
+            match = outcome
+    if match >= 0:
+        known.counts[match] += 1
+        known.tries[env_pair] += 1
+    return match
+
+
+@kernel
+def expected_monitor(known, pair):
+    """Mean monitor reward and probability of observing over the outcomes so far; the latter is -1 without outcomes."""
+    first, times = known.first_outcome[known.env_pair[pair]], known.tries[known.env_pair[pair]]
+    reward, chance = 0.0, 0.0
+    for outcome in range(first, known.first_outcome[known.env_pair[pair] + 1]):
+        branch = known.first_branch[pair] + outcome - first
+        reward += known.counts[outcome] * known.monitor_reward[branch]
+        chance += known.counts[outcome] * known.observe_probability[branch]
+    return (reward / times, chance / times) if times > 0 else (0.0, -1.0)
+
+
+@kernel
+def write_known_row(known, pair, total, with_ends, rows, entry):
+    """Write N(o) / total · PM(s′ | s,a,o) of all next states into `rows` from `entry` on.
+
+    with_ends: also write the next states of outcomes that end the episode. Returns the next free entry and the
+    probability of those outcomes.
+    """
+    first, ending = known.first_outcome[known.env_pair[pair]], 0.0
+    for outcome in range(first, known.first_outcome[known.env_pair[pair] + 1]):
+        branch, share = known.first_branch[pair] + outcome - first, known.counts[outcome] / total
+        for row in range(known.offsets[branch], known.offsets[branch + 1]):
+            if known.terminated[row]:
+                ending += share * known.probability[row]
+            if share > 0.0 and (with_ends or not known.terminated[row]):
+                rows.weight[entry] = share * known.probability[row]
+                rows.next_state[entry] = known.next_state[row]
+                entry += 1
+    return entry, ending

@@ -1,17 +1,17 @@
-"""Monitored MBIE-EB: plan on two optimistic models, one to earn and one to observe, and be greedy for an episode.
+"""Monitored MBIE-EB: plans on two optimistic models, one to earn and one to observe, before every episode.
 
-bonus(n, t) = β √(ln f(t) / n), 0 if n = 0, with f(t) = 1 + t ln² t
-Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·), for the tried pairs, by so many synchronous sweeps before an episode
+N(s) = Σ_a N(s,a); bonus(n, t) = β √(ln f(t) / n), 0 if n = 0, with f(t) = 1 + t ln² t
+Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·) for tried pairs, by a fixed number of synchronous sweeps
   optimise: r = r̂E + bonus(N_r(sE,aE), N_r(sE)) + r̂M + bonus(N_M(sM,aM), N_M(sM)) + bonus(N(s,a), N(s)),
-            r̂E = minimum_reward where nothing was observed; Q = q_max for pairs never tried
+            r̂E = minimum_reward if no reward was observed; Q = q_max for pairs never tried
   observe:  r = 1[N_r(sE,aE) = 0] (1 − f(N(s))^(−β_KL / N(s,a))) + bonus(N(s,a), N(s)),
             Q = 1 / (1 − γ) for pairs never tried; ends of episodes are ignored
-episode k = 0, 1, … observes iff log(k + 1e-4) / log(observe_base) > observe episodes so far
+Episode k = 0, 1, … observes if log(k + 1e-4) / log(observe_base) > number of observe episodes so far.
 
-Known monitor: N(s,a), N(s) and P̂ are the environment's, pooled over the monitor, times the monitor's own rows; its
-reward takes the place of r̂M + bonus, and the chance to be shown the reward that of the KL bound.
-The optimise model is planned before every episode, since evaluation is greedy on it at any time; the observe model
-before those that observe. q is the table that the running episode began with: being evaluated changes nothing.
+Known monitor: N(s,a), N(s) and P̂ are the environment's, pooled over the monitor and combined with the monitor's own
+probabilities; the monitor's expected reward replaces r̂M + bonus, and its probability of observing the KL bound.
+The optimise model is planned before every episode, the observe model before episodes that observe. q is the table that
+the current episode began with, so evaluation changes nothing.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -19,77 +19,71 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from monmdp import check
+from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
-from monmdp.agents.known_monitor import KnownMonitor, experienced, known_monitor, unknown_monitor
+from monmdp.agents.known_monitor import (
+    KnownMonitor,
+    count_experience,
+    expected_monitor,
+    known_monitor,
+    write_known_row,
+)
 from monmdp.agents.q_learning import largest_value, learn_reward
-from monmdp.agents.transitions import Transitions, new_transitions, note_transition
+from monmdp.agents.transitions import Transitions, count_transition, new_transitions
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds
+from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import inlined, kernel
-from monmdp.problem import Booleans, Floats, Integers
 from monmdp.world import World
 
 TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
 
+MBIEMemory: Any = array_tuple(
+    __name__,
+    "MBIEMemory",
+    """Two tables, the counts and means behind them, and the model, which is rebuilt before planning.
 
-class MBIEMemory(NamedTuple):
-    """Two tables [S, A], the counts and means behind them, the planned model, and options.
-
-    Counts: pair_counts [S * A] and state_counts [S] of joint pairs; env_counts [SE * AE] and env_state_counts [SE]
-    of environment pairs; reward_counts and reward_model [SE * AE] of observed rewards, reward_state_counts [SE];
-    monitor_counts and monitor_model [SM * AM], monitor_state_counts [SM]; ended [SE * AE] marks environment pairs
-    that ever ended an episode; outcome_counts go with a known monitor's environment outcomes.
-    Model, rebuilt before planning: tried [S * A] lists pairs, the i-th with tries[i], rewards[i] and its weighted
-    next states at bounds[i] … bounds[i + 1] - 1 of weights and next_states; values [S].
-    episodes [3]: episodes so far, observe episodes among them, whether the running one observes.
-    """
-
-    q: Floats
-    visits: Integers
-    observe_q: Floats
-    pair_counts: Integers
-    state_counts: Integers
-    env_counts: Integers
-    env_state_counts: Integers
-    reward_counts: Integers
-    reward_model: Floats
-    reward_state_counts: Integers
-    monitor_counts: Integers
-    monitor_model: Floats
-    monitor_state_counts: Integers
-    ended: Booleans
-    transitions: Transitions
-    known: KnownMonitor
-    outcome_counts: Integers
-    tried: Integers
-    tries: Floats
-    rewards: Floats
-    bounds: Integers
-    weights: Floats
-    next_states: Integers
-    values: Floats
-    episodes: Integers
-    env_state: Integers
-    monitor_state: Integers
-    n_env_actions: int
-    n_monitor_actions: int
-    bonus: float
-    observe_bonus: float
-    observe_base: float
-    observe_times: int
-    observe_while_unseen: bool
-    sweeps: int
-    sticky: bool
-    knows_monitor: bool
-    discount: float
+    The i-th tried pair is tried[i], with tries[i], rewards[i] and row i of `rows`, whose weights are counts.
+    """,
+    q="float states actions",
+    visits="int pairs",
+    observe_q="float states actions",
+    pair_counts="int pairs",  # N(s,a)
+    reward_counts="int env_pairs",  # N_r(sE,aE)
+    reward_model="float env_pairs",
+    monitor_counts="int monitor_pairs",  # N_M(sM,aM)
+    monitor_model="float monitor_pairs",
+    ended="bool env_pairs",  # whether a pair ever ended an episode
+    transitions=Transitions,
+    known=KnownMonitor,
+    tried="int pairs",
+    tries="float pairs",
+    rewards="float pairs",
+    rows=Rows,
+    values="float states",
+    episodes={"begun": "int", "observed": "int", "observes": "bool"},  # the last is about the current episode
+    env_pair="int pairs",
+    monitor_pair="int pairs",
+    n_env_actions=int,
+    n_monitor_actions=int,
+    bonus=float,
+    observe_bonus=float,
+    observe_base=float,
+    observe_times=int,
+    observe_while_unseen=bool,
+    sweeps=int,
+    sticky=bool,
+    known_monitor=bool,
+    discount=float,
+)
 
 
 @kernel
@@ -107,142 +101,106 @@ def confidence(scale, count, total):
 
 @kernel
 def observe_bound(scale, count, total):
-    """KL-UCB of a chance never seen to come true: 1 − f(t)^(−β_KL / n)."""
+    """KL-UCB of the probability of an event that never occurred: 1 − f(t)^(−β_KL / n)."""
     return -math.expm1(-scale * log_f(total) / count)
 
 
 @kernel
-def running_mean(means, counts, index, value):
-    """Take one more value into a mean."""
-    counts[index] += 1
-    means[index] += (value - means[index]) / counts[index]
+def state_total(counts, pair, n_actions):
+    """N(s) = Σ_a N(s,a) for the state of a pair, from counts [S * A]."""
+    total, first = 0, pair - pair % n_actions
+    for action in range(n_actions):
+        total += counts[first + action]
+    return total
 
 
 @inlined
 def act_mbie(memory, state, draws):
     """Greedy on the table of the episode's mode."""
-    observing = memory.episodes[2] == 1
+    observing = memory.episodes[0].observes
     table = memory.observe_q if observing else memory.q
     return choose(table[state], draws), observing
 
 
 @inlined
 def update_mbie(memory, transition):
-    """Count what happened; planning waits for the next episode."""
-    state, action, env_pair, next_state = (
-        transition.state, transition.action, transition.env_pair, transition.next_state,
-    )  # fmt: skip
-    terminated, proxy_reward, monitor_reward = (
-        transition.terminated, transition.proxy_reward, transition.monitor_reward,
-    )  # fmt: skip
-    pair = state * memory.q.shape[1] + action
-    env_state = memory.env_state[state]
-    if not math.isnan(proxy_reward):
-        memory.reward_state_counts[env_state] += 1
-    learn_reward(memory, env_pair, proxy_reward)
-    if memory.knows_monitor:
-        after = memory.env_state[next_state]
-        outcome = experienced(memory.known, pair, env_pair, after, next_state, terminated)
-        if outcome >= 0:
-            memory.outcome_counts[outcome] += 1
-            memory.env_counts[env_pair] += 1
-            memory.env_state_counts[env_state] += 1
-            if memory.known.env_terminated[outcome]:
-                memory.ended[env_pair] = True
+    """Count the transition; planning waits for the next episode."""
+    pair, env_pair = transition.state * memory.q.shape[1] + transition.action, transition.env_pair
+    next_state, terminated = transition.next_state, transition.terminated
+    learn_reward(memory, env_pair, transition.proxy_reward)
+    if memory.known_monitor:
+        after = memory.env_pair[next_state * memory.q.shape[1]] // memory.n_env_actions
+        outcome = count_experience(memory.known, pair, after, next_state, terminated)
+        memory.ended[env_pair] |= outcome >= 0 and memory.known.env_terminated[outcome]
     else:
+        monitor_pair = memory.monitor_pair[pair]
         memory.pair_counts[pair] += 1
-        memory.state_counts[state] += 1
-        monitor_state = memory.monitor_state[state]
-        monitor_pair = monitor_state * memory.n_monitor_actions + action % memory.n_monitor_actions
-        memory.monitor_state_counts[monitor_state] += 1
-        running_mean(memory.monitor_model, memory.monitor_counts, monitor_pair, monitor_reward)
-        note_transition(memory.transitions, pair, next_state, terminated)
-        if terminated:
-            memory.ended[env_pair] = True
+        memory.monitor_counts[monitor_pair] += 1
+        error = transition.monitor_reward - memory.monitor_model[monitor_pair]
+        memory.monitor_model[monitor_pair] += error / memory.monitor_counts[monitor_pair]
+        count_transition(memory.transitions, pair, next_state, terminated)
+        memory.ended[env_pair] |= terminated
 
 
 @kernel
-def lay_out(memory, observing):
-    """Write the tried pairs, their rewards and their weighted next states for planning; returns how many pairs."""
-    n_actions, n_tried, n_rows = memory.q.shape[1], 0, 0
+def build_model(memory, observing):
+    """Write the tried pairs, their rewards and their rows for planning; returns the number of pairs."""
+    known, transitions, rows, bonus = memory.known, memory.transitions, memory.rows, memory.bonus
+    n_tried, entry, n_env_actions = 0, 0, memory.n_env_actions
     for pair in range(len(memory.visits)):
-        state, action = pair // n_actions, pair % n_actions
-        env_state, env_action = memory.env_state[state], action // memory.n_monitor_actions
-        env_pair = env_state * memory.n_env_actions + env_action
-        if memory.knows_monitor:
-            count, total = memory.env_counts[env_pair], memory.env_state_counts[env_state]
-        else:
-            count, total = memory.pair_counts[pair], memory.state_counts[state]
-        if count == 0 or (memory.knows_monitor and pair >= len(memory.known.first_branch)):
+        env_pair, monitor_pair = memory.env_pair[pair], memory.monitor_pair[pair]
+        count, total, given_reward, given_chance = 0, 0, 0.0, 0.0
+        if not memory.known_monitor:
+            count, total = memory.pair_counts[pair], state_total(memory.pair_counts, pair, memory.q.shape[1])
+        elif pair < len(known.env_pair):
+            count, total = known.tries[env_pair], state_total(known.tries, env_pair, n_env_actions)
+            given_reward, given_chance = expected_monitor(known, pair)
+        if count == 0:
             continue
-        goes_on = observing or not (memory.sticky and memory.ended[env_pair])
-        given_reward, given_chance = 0.0, 0.0
-        memory.bounds[n_tried] = n_rows
-        if memory.knows_monitor:
-            known = memory.known
-            first, branch = known.first_outcome[env_pair], known.first_branch[pair]
-            for outcome in range(first, known.first_outcome[env_pair + 1]):
-                times = memory.outcome_counts[outcome]
-                if times > 0:
-                    here = branch + outcome - first
-                    given_reward += times * known.monitor_reward[here]
-                    given_chance += times * known.observe_probability[here]
-                    for row in range(known.offsets[here], known.offsets[here + 1]):
-                        if goes_on and (observing or not known.terminated[row]):
-                            memory.weights[n_rows] = times * known.probability[row]
-                            memory.next_states[n_rows] = known.next_state[row]
-                            n_rows += 1
-            given_reward /= count
-            given_chance /= count
-        elif goes_on:
-            node = memory.transitions.first[pair]
-            while node >= 0:
-                times = memory.transitions.times[node]
-                if not (observing or memory.sticky):
-                    times -= memory.transitions.ended[node]
-                if times > 0:
-                    memory.weights[n_rows] = times
-                    memory.next_states[n_rows] = memory.transitions.next_state[node]
-                    n_rows += 1
-                node = memory.transitions.following[node]
-        reward = confidence(memory.bonus, count, total)
+        reward, seen = confidence(bonus, count, total), memory.reward_counts[env_pair]
         if observing:
-            if memory.reward_counts[env_pair] < memory.observe_times:
-                if memory.knows_monitor:
-                    reward += given_chance
-                else:
-                    reward += observe_bound(memory.observe_bonus, count, total)
+            if seen < memory.observe_times:
+                reward += given_chance if memory.known_monitor else observe_bound(memory.observe_bonus, count, total)
         else:
-            seen, seen_here = memory.reward_counts[env_pair], memory.reward_state_counts[env_state]
-            reward += memory.reward_model[env_pair] + confidence(memory.bonus, seen, seen_here)
-            if memory.knows_monitor:
+            total_seen = state_total(memory.reward_counts, env_pair, n_env_actions)
+            reward += memory.reward_model[env_pair] + confidence(bonus, seen, total_seen)
+            if memory.known_monitor:
                 reward += given_reward
             else:
-                monitor_state = memory.monitor_state[state]
-                monitor_pair = monitor_state * memory.n_monitor_actions + action % memory.n_monitor_actions
-                paid, paid_here = memory.monitor_counts[monitor_pair], memory.monitor_state_counts[monitor_state]
-                reward += memory.monitor_model[monitor_pair] + confidence(memory.bonus, paid, paid_here)
-        memory.tried[n_tried] = pair
-        memory.tries[n_tried] = count
-        memory.rewards[n_tried] = reward
+                tries = memory.monitor_counts[monitor_pair]
+                total_tries = state_total(memory.monitor_counts, monitor_pair, memory.n_monitor_actions)
+                reward += memory.monitor_model[monitor_pair] + confidence(bonus, tries, total_tries)
+        memory.tried[n_tried], memory.tries[n_tried], memory.rewards[n_tried] = pair, count, reward
         n_tried += 1
-    memory.bounds[n_tried] = n_rows
+        if observing or not (memory.sticky and memory.ended[env_pair]):
+            if memory.known_monitor:
+                entry, _ = write_known_row(known, pair, 1, observing, rows, entry)
+            else:
+                node = transitions.first[pair]
+                while node >= 0:
+                    times = transitions.times[node]
+                    times -= 0 if observing or memory.sticky else transitions.ended[node]
+                    if times > 0:
+                        rows.weight[entry] = times
+                        rows.next_state[entry] = transitions.next_state[node]
+                        entry += 1
+                    node = transitions.following[node]
+        rows.offsets[n_tried] = entry
     return n_tried
 
 
 @kernel
-def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_states, discount, sweeps):
-    """Synchronous value iteration on the tried pairs of q [S, A]; stops early once a sweep changes nothing."""
-    n_actions = q.shape[1]
-    for _ in range(sweeps):
+def plan_table(memory, q, observing):
+    """Sweep q [S, A] on the observe model or the optimise model, until nothing changes or for `sweeps` sweeps."""
+    n_tried, n_actions, values = build_model(memory, observing), q.shape[1], memory.values
+    tried, tries, rewards, discount = memory.tried, memory.tries, memory.rewards, memory.discount
+    offsets, weight, next_state = memory.rows
+    for _ in range(memory.sweeps):
         for state in range(len(values)):
             values[state] = largest_value(q, state)
         changed = False
         for i in range(n_tried):
-            total = 0.0
-            for row in range(bounds[i], bounds[i + 1]):
-                total += weights[row] * values[next_states[row]]
-            value = rewards[i] + discount * total / tries[i]
+            value = rewards[i] + discount * backup(offsets, weight, next_state, values, i) / tries[i]
             state, action = tried[i] // n_actions, tried[i] % n_actions
             changed |= value != q[state, action]
             q[state, action] = value
@@ -251,25 +209,15 @@ def sweep(q, values, n_tried, tried, tries, rewards, bounds, weights, next_state
 
 
 @kernel
-def plan_table(memory, q, observing):
-    """Plan on the observe model or the optimise model, from where q [S, A] stands."""
-    n_tried = lay_out(memory, observing)
-    sweep(
-        q, memory.values, n_tried, memory.tried, memory.tries, memory.rewards, memory.bounds, memory.weights,
-        memory.next_states, memory.discount, memory.sweeps,
-    )  # fmt: skip
-
-
-@kernel
 def begin_mbie(memory, state, step):
     """Choose the mode of the episode, and plan."""
-    episode, observed = memory.episodes[0], memory.episodes[1]
-    observing = math.log(episode + FIRST_EPISODE) / math.log(memory.observe_base) > observed
+    episodes = memory.episodes[0]
+    observing = math.log(episodes.begun + FIRST_EPISODE) / math.log(memory.observe_base) > episodes.observed
     if memory.observe_while_unseen and smallest(memory.reward_counts) > 0:
         observing = False
-    memory.episodes[0] += 1
-    memory.episodes[1] += observing
-    memory.episodes[2] = observing
+    episodes.begun += 1
+    episodes.observed += observing
+    episodes.observes = observing
     plan_table(memory, memory.q, False)
     if observing:
         plan_table(memory, memory.observe_q, True)
@@ -278,18 +226,18 @@ def begin_mbie(memory, state, step):
 @AGENTS.add
 @dataclass(frozen=True, kw_only=True)
 class MonitoredMBIE(Agent):
-    """Plans on optimistic models, in some episodes to observe what was never seen, in the others to earn.
+    """Plans on optimistic models: in some episodes to observe rewards never observed, in the others to earn.
 
-    bonus: β of the confidence bonuses. observe_bonus: β_KL of the bound on being shown a reward.
-    sweeps: of value iteration before an episode.
-    observe_base: base of the logarithm that says how many episodes observe.
-    observe_times: a reward is worth observing until it was seen so often; 1 is published.
-    observe_while_unseen: no episode observes once every environment pair's reward was seen.
+    bonus: β of the confidence bonuses. observe_bonus: β_KL of the bound on the probability of observing.
+    sweeps: sweeps of value iteration before an episode.
+    observe_base: base of the logarithm that determines the number of episodes that observe.
+    observe_times: a reward is worth observing until it was observed this number of times; 1 is published.
+    observe_while_unseen: stop observing once the reward of every environment pair was observed.
     q_max: value of pairs never tried; by default the paper's on its problems, else the largest return that the
     problem's visible rewards allow.
-    minimum_reward: stands in for a reward never observed; by default the paper's on its problems, else the smallest
-    reward that can be observed.
-    termination: "sticky" takes an environment pair that once ended an episode to end every time, as published;
+    minimum_reward: used for rewards never observed; by default the paper's on its problems, else the smallest reward
+    that can be observed.
+    termination: "sticky" assumes that an environment pair that once ended an episode always does, as published;
     "probability" counts.
     known_monitor: the monitor is given, and only the environment is estimated.
     """
@@ -319,6 +267,7 @@ class MonitoredMBIE(Agent):
     act = act_mbie
     update = update_mbie
     begin = begin_mbie
+    device_kernel = "warp"
 
     def defaults(self, bounds: Bounds) -> dict[str, Any]:
         return {"q_max": bounds.maximum_value, "minimum_reward": bounds.minimum_reward}
@@ -327,56 +276,31 @@ class MonitoredMBIE(Agent):
         if self.q_max is None or self.minimum_reward is None:
             raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
-        monitor_pairs = world.n_monitor_states * world.n_monitor_actions
-        known = known_monitor(world) if self.known_monitor else unknown_monitor()
+        env_pair, monitor_pair = pair_factors(world)
+        known = {"known": known_monitor(world)} if self.known_monitor else {}
         transitions = new_transitions(n * m, n, 0 if self.known_monitor else steps)
-        rows = len(known.probability) + len(transitions.times)
-        return MBIEMemory(
+        n_successors = len(known["known"].probability) if known else len(transitions.times)
+        return zeros(
+            MBIEMemory,
+            world_sizes(world, n_successors),
+            self,
+            world,
             q=np.full((n, m), float(self.q_max)),
-            visits=np.zeros(n * m, np.int64),
             observe_q=np.full((n, m), 1.0 / (1.0 - world.discount)),
-            pair_counts=np.zeros(n * m, np.int64),
-            state_counts=np.zeros(n, np.int64),
-            env_counts=np.zeros(world.n_env_pairs, np.int64),
-            env_state_counts=np.zeros(world.n_env_states, np.int64),
-            reward_counts=np.zeros(world.n_env_pairs, np.int64),
             reward_model=np.full(world.n_env_pairs, float(self.minimum_reward)),
-            reward_state_counts=np.zeros(world.n_env_states, np.int64),
-            monitor_counts=np.zeros(monitor_pairs, np.int64),
-            monitor_model=np.zeros(monitor_pairs),
-            monitor_state_counts=np.zeros(world.n_monitor_states, np.int64),
-            ended=np.zeros(world.n_env_pairs, np.bool_),
             transitions=transitions,
-            known=known,
-            outcome_counts=np.zeros(len(known.env_next_state), np.int64),
-            tried=np.zeros(n * m, np.int64),
-            tries=np.zeros(n * m),
-            rewards=np.zeros(n * m),
-            bounds=np.zeros(n * m + 1, np.int64),
-            weights=np.zeros(rows),
-            next_states=np.zeros(rows, np.int64),
-            values=np.zeros(n),
-            episodes=np.zeros(3, np.int64),
-            env_state=world.env_state,
-            monitor_state=world.monitor_state,
+            env_pair=env_pair,
+            monitor_pair=monitor_pair,
             n_env_actions=m // world.n_monitor_actions,
-            n_monitor_actions=world.n_monitor_actions,
-            bonus=float(self.bonus),
-            observe_bonus=float(self.observe_bonus),
-            observe_base=float(self.observe_base),
-            observe_times=int(self.observe_times),
-            observe_while_unseen=self.observe_while_unseen,
-            sweeps=int(self.sweeps),
             sticky=self.termination == "sticky",
-            knows_monitor=self.known_monitor,
-            discount=world.discount,
+            **known,
         )
 
     def memory_bytes(self, world: World, steps: int) -> int:
-        """Eight tables over pairs, and six numbers a known transition."""
+        """Eleven tables over pairs, and six numbers per known transition."""
         pairs = world.n_states * world.n_actions
         rows = 5 * len(world.probability) if self.known_monitor else min(steps, pairs * world.n_states)
-        return 72 * pairs + 48 * rows
+        return 88 * pairs + 48 * rows
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """All pairs are swept before an episode, whose length is not known."""

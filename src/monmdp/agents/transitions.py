@@ -1,50 +1,41 @@
-"""Counted transitions in memory that grows with what is known: one linked list of next states a pair."""
+"""Counts of next states in memory for those that occurred only: one linked list per pair."""
 
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from monmdp.agents.arrays import array_tuple, zeros
 from monmdp.kernels.compile import kernel
-from monmdp.problem import Integers
+
+Transitions: Any = array_tuple(
+    __name__,
+    "Transitions",
+    "The nodes of a pair are first[pair], following[node], … in order of first occurrence, until -1.",
+    first="int pairs",
+    following="int nodes",
+    next_state="int nodes",
+    times="int nodes",  # how often this state followed
+    ended="int nodes",  # how often the episode ended with it
+    used="int 1",  # the number of nodes
+)
 
 
-class Transitions(NamedTuple):
-    """Node first[pair] and those after it, in the order of their first time; -1 ends a list.
-
-    A node has the next_state, how many times it came and in how many it ended the episode; used [1] counts nodes.
-    """
-
-    first: Integers
-    following: Integers
-    next_state: Integers
-    times: Integers
-    ended: Integers
-    used: Integers
-
-
-def new_transitions(pairs: int, states: int, steps: int) -> Transitions:
-    """No transitions yet, and room for all that so many steps can show."""
-    room = min(steps, pairs * states)
-    return Transitions(
-        first=np.full(pairs, -1, np.int64),
-        following=np.zeros(room, np.int64),
-        next_state=np.zeros(room, np.int64),
-        times=np.zeros(room, np.int64),
-        ended=np.zeros(room, np.int64),
-        used=np.zeros(1, np.int64),
-    )
+def new_transitions(n_pairs: int, n_states: int, steps: int) -> Any:
+    """Empty lists, with room for all transitions that can occur in this number of steps."""
+    return zeros(Transitions, {"nodes": min(steps, n_pairs * n_states)}, first=np.full(n_pairs, -1, np.int64))
 
 
 @kernel
-def note_transition(transitions, pair, next_state, terminated):
-    """Count one transition."""
+def count_transition(transitions, pair, next_state, terminated):
+    """Count one transition; returns whether it is the first of its kind."""
     node, last = transitions.first[pair], -1
     while node >= 0 and transitions.next_state[node] != next_state:
         node, last = transitions.following[node], node
-    if node < 0:
+    is_new = node < 0
+    if is_new:
         node = transitions.used[0]
         transitions.used[0] += 1
         transitions.next_state[node] = next_state
@@ -54,5 +45,5 @@ def note_transition(transitions, pair, next_state, terminated):
         else:
             transitions.following[last] = node
     transitions.times[node] += 1
-    if terminated:
-        transitions.ended[node] += 1
+    transitions.ended[node] += terminated
+    return is_new

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores, largest
-from monmdp.agents.q_learning import QLearner, extended_memory, largest_value, learn_q, learn_reward
+from monmdp.agents.q_learning import QLearner, extended_memory, learn_q, learn_reward
 from monmdp.agents.schedules import Schedule
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats, Integers
@@ -102,120 +102,74 @@ class Ignore(Modelless):
 #: QMemory with QE [SE, AE] and QM [S, A]; `plan` computes q from both. env_state [S] is the environment's part of a
 #: joint state, choices [A] scratch space.
 FactoredMemory: Any = extended_memory(
-    __name__,
-    "FactoredMemory",
-    env_q=Floats,
-    monitor_q=Floats,
-    env_state=Integers,
-    choices=Floats,
+    __name__, "FactoredMemory", env_q=Floats, monitor_q=Floats, env_state=Integers, choices=Floats, sequential=bool
 )
 
 
 @kernel
-def joint_preferences(env_values, monitor_values, choices):
-    """QE(sE,aE) + QM(s,a) for the joint actions [A] of a state, from rows [AE] and [A]."""
-    width = len(monitor_values) // len(env_values)
-    for action in range(len(monitor_values)):
-        choices[action] = env_values[action // width] + monitor_values[action]
-
-
-@kernel
-def sequential_value(env_values, monitor_values):
-    """The largest QM among environment actions that are greedy on QE."""
+def best_monitor_value(env_values, monitor_values, sequential):
+    """max QM(s,·), for Sequential only over environment actions that are greedy on QE; from rows [AE] and [A]."""
     width = len(monitor_values) // len(env_values)
     best_env, best = largest(env_values), -np.inf
     for action in range(len(monitor_values)):
-        if env_values[action // width] == best_env:
+        if not sequential or env_values[action // width] == best_env:
             best = max(best, monitor_values[action])
     return best
 
 
 @kernel
-def sequential_preferences(env_values, monitor_values, choices):
-    """One value for all actions that the sequential choice may take, and that value minus one for the others.
+def preferences(env_values, monitor_values, sequential, choices):
+    """Values of the joint actions [A] of a state, from rows [AE] and [A], on which the agent is greedy.
 
-    The value is max QE plus the best QM there, so the greedy policy on it is the sequential choice. Environment
-    actions that tie are all included, each with its own best monitor actions.
+    Joint: QE + QM. Sequential: max QE plus the best QM there, for the best monitor actions of every environment action
+    that is greedy on QE, and one less for all other actions.
     """
-    width = len(monitor_values) // len(env_values)
-    best_env = largest(env_values)
-    value = best_env + sequential_value(env_values, monitor_values)
+    width, best_env = len(monitor_values) // len(env_values), largest(env_values)
+    value = best_env + best_monitor_value(env_values, monitor_values, sequential)
     for action in range(len(monitor_values)):
-        first = action // width * width
-        chosen = env_values[action // width] == best_env
-        for other in range(first, first + width):
-            if monitor_values[other] > monitor_values[action]:
-                chosen = False
-        choices[action] = value if chosen else value - 1.0
+        env_action = action // width
+        if sequential:
+            best = largest(monitor_values[env_action * width : (env_action + 1) * width])
+            chosen = env_values[env_action] == best_env and monitor_values[action] == best
+            choices[action] = value if chosen else value - 1.0
+        else:
+            choices[action] = env_values[env_action] + monitor_values[action]
 
 
 @inlined
-def act_joint(memory, state, draws):
-    """A random action with probability ε, else greedy on QE + QM."""
+def act_factored(memory, state, draws):
+    """A random action with probability ε, else greedy on the preferences."""
     if explores(memory.epsilon, draws):
         return choose_any(memory.q.shape[1], draws), True
-    joint_preferences(memory.env_q[memory.env_state[state]], memory.monitor_q[state], memory.choices)
+    env_values = memory.env_q[memory.env_state[state]]
+    preferences(env_values, memory.monitor_q[state], memory.sequential, memory.choices)
     return choose(memory.choices, draws), False
 
 
 @inlined
-def act_sequential(memory, state, draws):
-    """A random action with probability ε, else the best environment action and the best monitor action for it."""
-    if explores(memory.epsilon, draws):
-        return choose_any(memory.q.shape[1], draws), True
-    sequential_preferences(memory.env_q[memory.env_state[state]], memory.monitor_q[state], memory.choices)
-    return choose(memory.choices, draws), False
-
-
-@inlined
-def learn_env_q(memory, transition):
-    """Update QE(sE,aE) if the reward was observed."""
+def update_factored(memory, transition):
+    """Q-learning of QE if the reward was observed, and of QM."""
+    alpha, state, action = memory.alpha[transition.step], transition.state, transition.action
+    ahead, monitor_ahead = (
+        memory.env_q[memory.env_state[transition.next_state]],
+        memory.monitor_q[transition.next_state],
+    )
+    discount = 0.0 if transition.terminated else memory.discount
+    target = transition.monitor_reward + discount * best_monitor_value(ahead, monitor_ahead, memory.sequential)
     learn_reward(memory, transition.env_pair, transition.proxy_reward)
     if not math.isnan(transition.proxy_reward):
-        target = transition.proxy_reward
-        if not transition.terminated:
-            target += memory.discount * largest_value(memory.env_q, memory.env_state[transition.next_state])
+        env_target = transition.proxy_reward + discount * largest(ahead)
         env_state, env_action = divmod(transition.env_pair, memory.env_q.shape[1])
-        error = target - memory.env_q[env_state, env_action]
-        memory.env_q[env_state, env_action] += memory.alpha[transition.step] * error
-
-
-@inlined
-def learn_monitor_q(memory, transition, value_ahead):
-    """QM(s,a) += α (rM + γ · value ahead − QM(s,a))."""
-    state, action, target = transition.state, transition.action, transition.monitor_reward
-    if not transition.terminated:
-        target += memory.discount * value_ahead
-    memory.monitor_q[state, action] += memory.alpha[transition.step] * (target - memory.monitor_q[state, action])
-
-
-@inlined
-def update_joint(memory, transition):
-    """QE where the reward is observed, and QM by its own maximum."""
-    learn_env_q(memory, transition)
-    learn_monitor_q(memory, transition, largest_value(memory.monitor_q, transition.next_state))
-
-
-@inlined
-def update_sequential(memory, transition):
-    """QE where the reward is observed, and QM by the maximum over the actions that are greedy on QE."""
-    learn_env_q(memory, transition)
-    ahead = memory.env_q[memory.env_state[transition.next_state]]
-    learn_monitor_q(memory, transition, sequential_value(ahead, memory.monitor_q[transition.next_state]))
+        memory.env_q[env_state, env_action] += alpha * (env_target - memory.env_q[env_state, env_action])
+    memory.monitor_q[state, action] += alpha * (target - memory.monitor_q[state, action])
 
 
 @kernel
-def plan_joint(memory, step):
-    """q = QE + QM."""
+def plan_factored(memory, step):
+    """Write the preferences of all states into q."""
     for state in range(memory.q.shape[0]):
-        joint_preferences(memory.env_q[memory.env_state[state]], memory.monitor_q[state], memory.q[state])
-
-
-@kernel
-def plan_sequential(memory, step):
-    """The q whose greedy policy is the sequential choice."""
-    for state in range(memory.q.shape[0]):
-        sequential_preferences(memory.env_q[memory.env_state[state]], memory.monitor_q[state], memory.q[state])
+        env_values = memory.env_q[memory.env_state[state]]
+        preferences(env_values, memory.monitor_q[state], memory.sequential, memory.q[state])
 
 
 @AGENTS.add
@@ -223,21 +177,18 @@ def plan_sequential(memory, step):
 class Joint(Modelless):
     """Separate values of environment and monitor; ε-greedy on their sum."""
 
-    act = act_joint
-    update = update_joint
-    plan = plan_joint
+    act = act_factored
+    update = update_factored
+    plan = plan_factored
     device_kernel = "warp"
+    sequential: ClassVar[bool] = False
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)
-        memory = FactoredMemory(
-            *common,
-            env_q=np.full((world.n_env_states, world.n_env_pairs // world.n_env_states), common.q[0, 0]),
-            monitor_q=common.q.copy(),
-            env_state=world.env_state,
-            choices=np.zeros(world.n_actions),
-        )
-        type(self).plan(memory, 0)
+        env_q = np.full((world.n_env_states, world.n_env_pairs // world.n_env_states), common.q[0, 0])
+        choices = np.zeros(world.n_actions)
+        memory = FactoredMemory(*common, env_q, common.q.copy(), world.env_state, choices, self.sequential)
+        plan_factored(memory, 0)
         return memory
 
     def memory_bytes(self, world: World, steps: int) -> int:
@@ -250,7 +201,4 @@ class Joint(Modelless):
 class Sequential(Joint):
     """Separate values; the environment action by QE, then the monitor action by QM."""
 
-    act = act_sequential
-    update = update_sequential
-    plan = plan_sequential
-    device_kernel = "warp"
+    sequential: ClassVar[bool] = True

@@ -74,7 +74,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     """Write NAME.pdf, NAME.png and NAME.csv into a folder, and return their paths."""
     contents = {}
     drawing.figure.draw_without_rendering()
-    drawing.figure.set_layout_engine("none")  # the layout is computed once, for both formats
+    drawing.figure.set_layout_engine(None)  # the layout is computed once, for both formats
     for kind, metadata in METADATA.items():
         sink = io.BytesIO()
         drawing.figure.savefig(sink, format=kind, dpi=DPI, metadata=metadata)

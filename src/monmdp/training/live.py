@@ -13,7 +13,7 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import Agent, HasDiscovery, Transition, as_agent, memory_bytes
 from monmdp.agents.choices import Draws
-from monmdp.environments import Environment
+from monmdp.environments import Rule
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds, annuity
 from monmdp.join import as_monitor, never_observable_pairs
@@ -154,22 +154,6 @@ class LiveLearner:
                 self.agent.discovered(self.memory)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Sizes(Environment):
-    """What a monitor can know of an environment without a model: the number of states and actions."""
-
-    n_states: int = 1
-    n_actions: int = 1
-
-    @property
-    def states(self) -> range:
-        return range(self.n_states)
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        return tuple(f"action {index}" for index in range(self.n_actions))
-
-
 class LiveSimulation:
     """A Gymnasium environment joined with a monitor, with the interface of `Simulation`."""
 
@@ -177,8 +161,9 @@ class LiveSimulation:
         self._env, self._seed = env, seed
         self._n_env_states, self._observe = _discrete(env.observation_space, "observations")
         self._n_env_actions, _ = _discrete(env.action_space, "actions")
-        sizes = _Sizes(n_states=self._n_env_states, n_actions=self._n_env_actions)
-        self._action_labels, self._monitor = sizes.actions, monitor.installed(sizes)
+        self._action_labels = tuple(f"action {index}" for index in range(self._n_env_actions))
+        sizes = Rule(states=range(self._n_env_states), actions=self._action_labels)
+        self._monitor = monitor.installed(sizes)
         self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
         self._observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
         self._hidden = never_observable_pairs(sizes, monitor)

@@ -1,0 +1,229 @@
+"""Planning on rows of a learned model: values of all known states, and the search for goals around the agent.
+
+Values, by modified policy iteration:  Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·)
+Goals:  W(s) = max_a [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
+
+g(s,a) is the probability that a pair reaches a goal. The search follows known transitions from the agent's state, ends
+of episodes lead to known start states, and it stops soon after it has found goals; W is solved for the states found
+only. So a plan costs as much as the agent's surroundings, and memory is linear in what is known.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+from __future__ import annotations
+
+from typing import Any
+
+from monmdp.agents.arrays import array_tuple
+from monmdp.agents.factored_model import ModelRows
+from monmdp.kernels.bellman import backup
+from monmdp.kernels.compile import kernel
+
+#: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
+VALUE_ACCURACY = 1e-7
+IMPROVEMENTS = 1000
+POLICY_SWEEPS = 50
+#: γ_W: the discount per step on the path to a goal.
+GOAL_DISCOUNT = 0.9
+#: The search continues for this number of steps beyond the nearest goal, since a longer path may be more reliable.
+EXTRA_DEPTH = 1
+#: W is swept until its value at the agent's state can change by no more than this fraction, or this number of times.
+GOAL_ACCURACY = 0.02
+GOAL_SWEEPS = 40
+
+ValuePlan: Any = array_tuple(
+    __name__,
+    "ValuePlan",
+    """Values of the known states, which are listed in model_rows.
+
+    q and values are those that the agent acts on; test_values are those of the memory's own q, which is planned for
+    evaluation, so that evaluation changes nothing.
+    """,
+    model_rows=ModelRows,
+    rewards="float pairs",  # of the rows
+    best="int states",  # the greedy action of the i-th state, -1 if no action is known
+    q="float states actions",
+    values="float places",  # those of states, and 0 after the end of an episode
+    test_values="float places",
+)
+
+GoalPlan: Any = array_tuple(
+    __name__,
+    "GoalPlan",
+    """A plan for the states that a search has found; the i-th of them is model_rows.states[i].
+
+    Its place i is also the index in other arrays and, once the plan is solved, in the rows. Place S is the end of an
+    episode, and place S + 1 stands for states without a value.
+    """,
+    model_rows=ModelRows,
+    place="int states",  # of a state, valid if its stamp is that of the search
+    stamp="int states",
+    decay="float states",  # γ_W to the power of the distance
+    success="float states actions",  # g
+    stay="float states actions",  # probability to stay in the same state
+    values="float places",  # W
+    starts="int states",  # states in which episodes began, in order of first occurrence
+    start_counts="int states",
+    status={
+        "size": "int",  # number of states found
+        "stamp": "int",  # number of searches
+        "reached": "bool",  # whether the search found goals
+        "n_starts": "int",
+        "episodes": "int",
+        "purpose": "int",
+        "changes": "int",  # those of the model when the plan was made
+        "steps_left": "int",  # until the plan is made again
+    },
+)
+
+
+@kernel
+def plan_values(plan, size, lowest, discount, q, values):
+    """Improve q [S, A] and values [S + 2] of the first `size` states of a plan; pairs without a row get `lowest`."""
+    n_actions, states, rewards, best = q.shape[1], plan.model_rows.states, plan.rewards, plan.best
+    offsets, weight, next_state = plan.model_rows.rows
+    for _ in range(IMPROVEMENTS):
+        for i in range(size):
+            best[i] = -1
+            for action in range(n_actions):
+                row, value = i * n_actions + action, lowest
+                if offsets[row + 1] > offsets[row]:
+                    value = rewards[row] + discount * backup(offsets, weight, next_state, values, row)
+                    if best[i] < 0 or value > q[states[i], best[i]]:
+                        best[i] = action
+                q[states[i], action] = value
+        change, largest = 0.0, 1.0
+        for i in range(size):
+            value = q[states[i], best[i]] if best[i] >= 0 else lowest
+            change = max(change, abs(value - values[states[i]]))
+            largest = max(largest, abs(value))
+            values[states[i]] = value
+        negligible = VALUE_ACCURACY * largest * (1.0 - discount)
+        if change * discount <= negligible:
+            break
+        for _ in range(POLICY_SWEEPS):
+            change = 0.0
+            for i in range(size):
+                if best[i] >= 0:
+                    row = i * n_actions + best[i]
+                    value = rewards[row] + discount * backup(offsets, weight, next_state, values, row)
+                    change = max(change, abs(value - values[states[i]]))
+                    values[states[i]] = value
+            if change * discount <= negligible:
+                break
+
+
+@kernel
+def count_start(plan, state):
+    """Count the start of an episode; returns whether it is the first in this state."""
+    status, is_new = plan.status[0], plan.start_counts[state] == 0
+    if is_new:
+        plan.starts[status.n_starts] = state
+        status.n_starts += 1
+    plan.start_counts[state] += 1
+    status.episodes += 1
+    return is_new
+
+
+@kernel
+def add_state(state, decay, place, stamp, states, decays, status):
+    """Add a state to a plan's arrays of these names, unless it is there."""
+    if stamp[state] != status.stamp:
+        stamp[state] = status.stamp
+        place[state] = status.size
+        states[status.size] = state
+        decays[status.size] = decay
+        status.size += 1
+
+
+@kernel
+def begin_search(plan, origin):
+    """Discard the last plan and start a search at a state."""
+    status = plan.status[0]
+    status.size, status.reached = 0, False
+    status.stamp += 1
+    add_state(origin, 1.0, plan.place, plan.stamp, plan.model_rows.states, plan.decay, status)
+
+
+@kernel
+def add_successors(plan, start, stop, decay):
+    """Add the successors of the states at places start … stop - 1; the end of an episode leads to the start states."""
+    place, stamp, states, decays, status = plan.place, plan.stamp, plan.model_rows.states, plan.decay, plan.status[0]
+    offsets, weight, next_state = plan.model_rows.rows
+    (n_states, n_actions), can_end = plan.success.shape, False
+    for entry in range(offsets[start * n_actions], offsets[stop * n_actions]):
+        if next_state[entry] < n_states:
+            add_state(next_state[entry], decay, place, stamp, states, decays, status)
+        elif weight[entry] > 0.0:
+            can_end = True
+    if can_end:
+        for k in range(status.n_starts):
+            add_state(plan.starts[k], decay, place, stamp, states, decays, status)
+
+
+@kernel
+def use_places(plan):
+    """Replace states by places in the rows; staying becomes `stay`, and states that were not found have no value."""
+    place, stamp, stay, status = plan.place, plan.stamp, plan.stay, plan.status[0]
+    offsets, weight, next_state = plan.model_rows.rows
+    n_states, n_actions = plan.success.shape
+    for row in range(status.size * n_actions):
+        i, action = row // n_actions, row % n_actions
+        stay[i, action] = 0.0
+        for entry in range(offsets[row], offsets[row + 1]):
+            state = next_state[entry]
+            if state < n_states:
+                next_state[entry] = n_states + 1
+                if stamp[state] == status.stamp and place[state] == i:
+                    stay[i, action] += weight[entry]
+                elif stamp[state] == status.stamp:
+                    next_state[entry] = place[state]
+
+
+@kernel
+def goal_value(success, stay, ahead):
+    """g + (1 − g) γ_W (ahead + stay · W), solved for W; ahead is Σ P̂ W of other states."""
+    if success >= 1.0:
+        return success
+    discount = (1.0 - success) * GOAL_DISCOUNT
+    return (success + discount * ahead) / (1.0 - discount * stay)
+
+
+@kernel
+def goal_values(plan, i, values):
+    """Write W of the actions of the i-th state into values [A]."""
+    offsets, weight, next_state = plan.model_rows.rows
+    for action in range(len(values)):
+        ahead = backup(offsets, weight, next_state, plan.values, i * len(values) + action)
+        values[action] = goal_value(plan.success[i, action], plan.stay[i, action], ahead)
+
+
+@kernel
+def solve_goals(plan):
+    """Sweep W backwards from the states found last, which are the farthest, as far as it matters at the origin.
+
+    The value of a state counts there at most by γ_W to the power of its distance.
+    """
+    use_places(plan)
+    success, stay, values, decay, status = plan.success, plan.stay, plan.values, plan.decay, plan.status[0]
+    offsets, weight, next_state = plan.model_rows.rows
+    n_states, n_actions = success.shape
+    values[: status.size] = 0.0
+    values[n_states] = 0.0
+    for _ in range(GOAL_SWEEPS):
+        change = 0.0
+        for i in range(status.size - 1, -1, -1):
+            best = 0.0
+            for action in range(n_actions):
+                ahead = backup(offsets, weight, next_state, values, i * n_actions + action)
+                best = max(best, goal_value(success[i, action], stay[i, action], ahead))
+            if decay[i] * best > values[0]:
+                change = max(change, decay[i] * (best - values[i]))
+            values[i] = best
+        restart = 0.0
+        for k in range(status.n_starts):
+            state = plan.starts[k]
+            if plan.stamp[state] == status.stamp:
+                restart += plan.start_counts[state] * values[plan.place[state]]
+        values[n_states] = restart / max(status.episodes, 1)
+        if change <= GOAL_ACCURACY * values[0]:
+            break
