@@ -35,9 +35,7 @@ def build(environment: Any, **options: Any) -> MonMDP:
         return environment
     joining = {name: options.pop(name) for name in ("monitor", "discount") if name in options}
     if isinstance(environment, MonMDP) or (options and not isinstance(environment, str)):
-        raise MonMDPError(
-            f"Options require the name of an environment, not {environment!r}; pass them to monmdp.make."
-        )
+        raise MonMDPError(f"Options require the name of an environment, not {environment!r}; pass them to monmdp.make.")
     return make(construct(ENVIRONMENTS.find(environment), options) if options else environment, **joining)
 
 
