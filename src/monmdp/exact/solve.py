@@ -130,9 +130,8 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
         raise MonMDPError(f"A reward for {problem.name} has {problem.n_outcomes} numbers, one per outcome.")
     chance = policy.ravel()[problem.pair_of_outcome] * problem.probability
     chosen = chance > 0
-    chain = compact(
-        problem
-    )._replace(  # a model with one action, which has the outcomes of the policy's actions
+    # a model with one action, which has the outcomes of the policy's actions
+    chain = compact(problem)._replace(
         offsets=np.concatenate([[0], np.cumsum(chosen)])[problem.offsets[:: problem.n_actions]],
         probability=chance[chosen],
         next_state=problem.next_state[chosen],
