@@ -166,7 +166,7 @@ def _open_gpu() -> str:
     return f"{Device().name} works"
 
 
-CORE_CHECKS = {
+CORE_CHECKS: dict[str, Callable[[], str]] = {
     "exact solutions": _solve,
     "Gymnasium": _step,
     "results": partial(_import, ["pyarrow"]),
