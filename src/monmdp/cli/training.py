@@ -17,24 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-<<<<<<< HEAD:src/monmdp/cli/watch.py
-=======
 import numpy as np
-from rich.columns import Columns
->>>>>>> dc915bd809501aa03a3007739dbac25cc66eabcc:src/monmdp/cli/training.py
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from monmdp import check
-<<<<<<< HEAD:src/monmdp/cli/watch.py
-from monmdp.cli.grids import action_symbol, draw_grids
-from monmdp.cli.shared import TrainingArguments
-from monmdp.render.text import GLYPHS
-=======
 from monmdp.cli import shared
+from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
->>>>>>> dc915bd809501aa03a3007739dbac25cc66eabcc:src/monmdp/cli/training.py
+from monmdp.render.text import GLYPHS
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
