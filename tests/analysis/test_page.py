@@ -152,7 +152,7 @@ def tip(tab):
 
 
 def hover(tab, part=0.6):
-    box = tab.locator("#curves .chart svg").bounding_box()
+    box = tab.locator("#curves .chart > svg").bounding_box()
     tab.mouse.move(box["x"] + box["width"] * part, box["y"] + 100)
 
 
@@ -378,7 +378,7 @@ def test_the_overview_is_one_stop_of_the_tab_key(tab):
 
 
 def test_arrow_keys_move_the_cursor_of_the_chart(tab):
-    tab.locator("#curves .chart svg").focus()
+    tab.locator("#curves .chart > svg").focus()
     tab.keyboard.press("Home")
     assert tip(tab)[0] == 0
     tab.keyboard.press("ArrowRight")
@@ -495,7 +495,7 @@ def test_keys_move_the_slider_and_play(tab):
 
 
 def test_a_click_in_a_curve_goes_to_that_snapshot(tab):
-    picture = tab.locator("#inspector .chart svg").first
+    picture = tab.locator("#inspector .chart > svg").first
     picture.scroll_into_view_if_needed()
     box = picture.bounding_box()
     tab.mouse.click(box["x"] + box["width"] - 14, box["y"] + 60)
@@ -518,7 +518,7 @@ def test_on_a_phone_a_choice_scrolls_to_its_curves(open_page, page_file):
     share(tab, "Loop + Full", "Naive").tap()
     assert tab.evaluate("document.activeElement.id") == "curves-title"
     assert 0 <= tab.locator("#curves-title").bounding_box()["y"] < 200
-    tab.locator("#curves .chart svg").tap(position={"x": 200, "y": 100})
+    tab.locator("#curves .chart > svg").tap(position={"x": 200, "y": 100})
     assert set(tip(tab)[1]) == {"Directed", "Optimism", "Naive"}
 
 

@@ -22,8 +22,7 @@ from monmdp.report.packing import script_json
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
 
-#: Parts of the page in the order in which they are concatenated; later styles override earlier ones.
-STYLES = ("base.css", "sections.css", "drawings.css")
+#: The scripts in the order in which they are concatenated.
 SCRIPTS = ("elements.js", "data.js", "chart.js", "grid.js", "overview.js", "curves.js", "claims.js", "snapshots.js",
            "inspector.js", "main.js")  # fmt: skip
 
@@ -89,7 +88,7 @@ def _notes(results: Results) -> list[str]:
 def assemble(data: dict[str, Any], title: str) -> str:
     """The page around its data; its policy forbids every request, and every script and style except its own."""
     script = "(() => {\n'use strict';\n" + "\n".join(_text(name) for name in SCRIPTS) + "\n})();\n"
-    style = "".join(_text(name) for name in STYLES)
+    style = _text("page.css")
     slots = {
         "title": html.escape(title),
         "policy": f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "

@@ -8,15 +8,11 @@ const VERDICTS = {
 };
 
 function verdictBadge(verdict) {
-  const { name, sign } = VERDICTS[verdict] ?? VERDICTS["not enough data"];
+  const { name, sign } = VERDICTS[verdict];
   return element("span", { class: `badge ${name}` }, element("i", { "aria-hidden": true }, sign), verdict);
 }
 
 function makeClaims(host) {
-  if (page.claims.length === 0) {
-    host.append(element("p", { class: "note" }, "No claims were checked."));
-    return;
-  }
   const counts = Object.keys(VERDICTS).map((verdict) => {
     const count = page.claims.filter((claim) => claim.verdict === verdict).length;
     return element("span", {}, element("b", {}, String(count)), " ", verdictBadge(verdict));
@@ -44,7 +40,8 @@ function allChecks(details) {
     const rows = sorted.map(({ about, measured, bound, verdict }) =>
       row({}, about, [measured, bound, verdictBadge(verdict)]),
     );
-    box.append(scrollBox("All checks", table({}, ["", "Measured", "Bound", "Verdict"], rows)));
+    const attributes = { class: "scroll", tabindex: 0, role: "region", "aria-label": "All checks" };
+    box.append(element("div", attributes, table({}, ["", "Measured", "Bound", "Verdict"], rows)));
   };
   box.addEventListener("toggle", fill, { once: true });
   return box;

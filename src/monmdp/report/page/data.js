@@ -1,26 +1,16 @@
 /* The data of the page, and numbers as text. */
 
-const page = JSON.parse(byId("data").textContent);
-
 const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
-const unpacked = new WeakMap();
 
-/** The numbers of a packed array (base64, little-endian), decoded at first use; null stays null. */
-function unpack(packed) {
-  if (packed === null) return null;
-  if (!unpacked.has(packed)) {
-    const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
-    const values = new ARRAYS[packed.type](bytes.buffer);
-    unpacked.set(packed, packed.scale ? Float32Array.from(values, (value) => value * packed.scale) : values);
-  }
-  return unpacked.get(packed);
+/** Decodes a packed array (base64, little-endian); every other value stays as it is. */
+function unpack(_, value) {
+  if (!value?.data) return value;
+  const bytes = Uint8Array.from(atob(value.data), (letter) => letter.charCodeAt(0));
+  const numbers = new ARRAYS[value.type](bytes.buffer);
+  return value.scale ? Float32Array.from(numbers, (number) => number * value.scale) : numbers;
 }
 
-/** An object with its packed arrays unpacked. */
-function unpackAll(object) {
-  const values = Object.entries(object).map(([name, value]) => [name, value?.data ? unpack(value) : value]);
-  return Object.fromEntries(values);
-}
+const page = JSON.parse(byId("data").textContent, unpack);
 
 const problemName = ({ environment, monitor }) => `${environment} + ${monitor}`;
 const capitalised = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
@@ -69,22 +59,19 @@ const METRIC_STYLES = {
   explored: { format: fractionText, fromZero: true },
 };
 
-/** The recorded metrics with what charts and tables need: names, format and axis. */
-const metrics = page.metrics.map(({ name, label, description, integer }) => ({
-  name,
-  label,
-  title: capitalised(label),
-  description,
-  format: integer ? countText : numberText,
-  fromZero: integer,
-  yLog: false,
+/** The recorded metrics with their title, format and axis. */
+const metrics = page.metrics.map((metric) => ({
+  ...metric,
+  title: capitalised(metric.label),
+  format: metric.integer ? countText : numberText,
+  fromZero: metric.integer,
   unknown: "–",
-  ...METRIC_STYLES[name],
+  ...METRIC_STYLES[metric.name],
 }));
 
 /** The lines of a metric's chart, from the levels of cells or runs, each once. */
 function levelLines(owners, metric) {
-  const found = owners.flatMap((owner) => owner?.levels[metric.name] ?? []);
-  const lines = found.map(({ text, value }) => [value, { value, text: `${text} ${metric.format(value)}` }]);
+  const levels = owners.flatMap((owner) => owner?.levels[metric.name] ?? []);
+  const lines = levels.map(({ text, value }) => [value, { value, text: `${text} ${metric.format(value)}` }]);
   return [...new Map(lines).values()];
 }

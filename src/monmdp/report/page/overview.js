@@ -30,22 +30,15 @@ function environmentCard(environment, onChoose) {
   const rows = problems.map(([index, problem]) => {
     const label = `Curves of ${problemName(problem)}`;
     const name = element("button", { "aria-label": label, onclick: () => onChoose(index, null) }, problem.monitor);
-    return row(
-      {},
-      name,
-      problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose)),
-    );
+    const cells = problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose));
+    return row({}, name, cells);
   });
+  const map = tiles ? drawMap(tiles, `Map of ${environment}`) : null;
   return element(
     "div",
     { class: "card", role: "group", "aria-label": `${environment}: percent of seeds solved` },
-    element(
-      "header",
-      {},
-      element("h3", { title: environment }, environment),
-      tiles ? drawMap(tiles, `Map of ${environment}`) : null,
-    ),
-    element("div", { class: "scroll" }, table({}, ["", ...headings], rows)),
+    element("header", {}, element("h3", {}, environment), map),
+    table({}, ["", ...headings], rows),
   );
 }
 

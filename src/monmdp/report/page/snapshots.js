@@ -45,18 +45,21 @@ function rangeFractions(values) {
 const LAYERS = {
   visits: {
     text: "Visits",
+    colour: "light-dark(#e48428, #b5651d)",
     caption: "Stronger colour: visited more often. Arrows: greedy policy; none where all actions have the same value.",
     fractions: ({ visits }) => logFractions(visits),
     legend: ({ visits }) => ["never", plural(Math.max(...visits), "visit")],
   },
   goal: {
     text: "Path to goal",
+    colour: "light-dark(#35a983, #1c8767)",
     caption: "Stronger colour: the agent expects to reach its goal ★ sooner. Arrows: best actions toward the goal.",
     fractions: ({ goalValues }) => rangeFractions(goalValues),
     legend: () => ["farthest", "nearest to the goal"],
   },
   rewards: {
     text: "Rewards observed",
+    colour: "light-dark(#3f8cc4, #2d7cb8)",
     caption: "Stronger colour: the reward of this action was observed more often. Empty: never observed.",
     fractions: ({ rewardCounts }) => logFractions(rewardCounts),
     legend: ({ rewardCounts }) => ["never", `observed ${plural(Math.max(...rewardCounts), "time")}`],
@@ -67,7 +70,7 @@ const LAYERS = {
 function snapshotFigures(problem, snapshot, layer) {
   const fractions = LAYERS[layer].fractions(snapshot);
   const figure = (caption, label, content) => {
-    const attributes = { class: `grid ${layer}`, "aria-label": `${caption}; ${label}` };
+    const attributes = { class: "grid", "aria-label": `${caption}; ${label}`, "--high": LAYERS[layer].colour };
     const picture = drawGrid(problem.tiles, problem.places, attributes, (tile, place) => {
       const { data, ground, marks } = content(place);
       const children = [...ground, ...landmarks(problem, tile, place), ...marks, square({ class: "frame" })];
@@ -147,13 +150,13 @@ function snapshotText(problem, { state, goal }) {
 }
 
 /** What is known about one cell: its visits and best actions, or in the rewards layer its observed rewards. */
-function cellText(problem, { visits, best, rewardCounts, goalValues }, place, monitor) {
-  if (Number.isNaN(monitor)) {
+function cellText(problem, { visits, best, rewardCounts, goalValues }, { place, monitor }) {
+  if (monitor === undefined) {
     const counts = rewardCounts.subarray(place * problem.actions.length);
     const parts = problem.actions.map((action, i) => `${action} ${countText(counts[i])}`);
     return `${problem.states[place]}: rewards observed for ${parts.join(", ")}`;
   }
-  const state = place * problem.monitorStates.length + monitor;
+  const state = Number(place) * problem.monitorStates.length + Number(monitor);
   if (!problem.reachable[state]) return `${stateText(problem, state)}: cannot be reached`;
   const actions = preferredActions(problem, best[state]).map((action) => actionText(problem, action));
   const policy = `${plural(visits[state], "visit")}; best ${actions.join(" or ") || "any action"}`;
