@@ -1,6 +1,8 @@
 /* Line charts with bands. A chart is drawn again when its size or content changes; its only state is a cursor. */
 
 const MARGIN = { top: 22, right: 14, bottom: 38, left: 52 };
+/** The area inside the axes, with space for the width of lines. */
+const CLIP = `inset(${MARGIN.top - 3}px ${MARGIN.right}px ${MARGIN.bottom - 3}px ${MARGIN.left}px) view-box`;
 
 /** A function from values in [low, high] to pixels, with its inverse and its ticks. */
 function makeScale([low, high], [from, to], log) {
@@ -15,7 +17,6 @@ function makeScale([low, high], [from, to], log) {
 
 function linearTicks(low, high, count) {
   const rough = (high - low) / count;
-  if (!(rough > 0)) return [low];
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   const first = Math.ceil(low / step);
@@ -50,11 +51,10 @@ function yRange({ range, series, lines, yLog, fromZero }) {
   return [fromZero && low >= 0 ? 0 : low - space, high + space];
 }
 
-/** Index of the value nearest to a target; values increase. */
+/** Index of the value nearest to a target. */
 function nearest(values, target) {
-  const after = values.findIndex((value) => value >= target);
-  if (after < 1) return after < 0 ? values.length - 1 : 0;
-  return target - values[after - 1] < values[after] - target ? after - 1 : after;
+  const distance = (value) => Math.abs(value - target);
+  return values.reduce((best, value, i) => (distance(value) <= distance(values[best]) ? i : best), 0);
 }
 
 /** SVG paths of a curve and of its band; both are interrupted where a value cannot be drawn. */
@@ -99,10 +99,11 @@ function makeChart(host, { label, height, onPick }) {
   let scales = null; // of what is drawn now
   let cursor = null;
   let marked = null;
-  let width = 0; // known after the first layout
+  let width = 0;
 
   function render() {
-    if (!spec || width === 0) return;
+    width = host.clientWidth;
+    if (!spec || width === 0) return; // 0 before the first layout, and while hidden
     const range = yRange(spec);
     const steps = spec.series.map(({ x }) => x);
     scales = {
@@ -115,7 +116,7 @@ function makeChart(host, { label, height, onPick }) {
     showCursor();
   }
 
-  /** Bands and curves, the strong curve last; an inner picture hides what is outside the axes. */
+  /** Bands and curves, the strong curve last. */
   function drawCurves() {
     const shapes = [...spec.series]
       .sort((one, other) => one.strong - other.strong)
@@ -128,10 +129,7 @@ function makeChart(host, { label, height, onPick }) {
       const drawn = { fill: "none", stroke: "var(--tone)", "stroke-width": strong ? 3 : 1.75, "data-name": name };
       return element("path", { class: "curve", d: curve, "--colour": colour, ...drawn });
     });
-    const [x, y] = [MARGIN.left, MARGIN.top - 3];
-    const size = [width - x - MARGIN.right, height - y - MARGIN.bottom + 3];
-    const box = { x, y, width: size[0], height: size[1], viewBox: `${x} ${y} ${size.join(" ")}` };
-    return element("svg", box, bands, curves);
+    return element("g", { "clip-path": CLIP }, bands, curves);
   }
 
   function drawLevels() {
@@ -162,10 +160,7 @@ function makeChart(host, { label, height, onPick }) {
       return element("circle", { class: "point", cx: pixel, cy: scales.y(value), r: 4, ...filled });
     });
     overlay.append(line(`M${pixel},${MARGIN.top}V${height - MARGIN.bottom}`, "muted", "2 2"), ...circles);
-    if (cursor !== null) showTip(points, pixel);
-  }
-
-  function showTip(points, pixel) {
+    if (cursor === null) return;
     const sorted = points.sort((one, other) => (other.value || -Infinity) - (one.value || -Infinity));
     const rows = sorted.map((point) => row({}, colouredName(point), [estimateText(point.estimate, spec)]));
     tip.replaceChildren(element("p", {}, `step ${countText(cursor)}`), element("table", {}, rows));
@@ -196,10 +191,7 @@ function makeChart(host, { label, height, onPick }) {
     moveTo(x[Math.max(0, Math.min(last, targets[event.key]))]);
   }
 
-  new ResizeObserver(() => {
-    width = host.clientWidth;
-    render();
-  }).observe(host);
+  new ResizeObserver(render).observe(host);
 
   return {
     draw(next) {

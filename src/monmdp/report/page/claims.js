@@ -1,15 +1,11 @@
 /* The claims of the paper with their verdicts; every claim opens into the single checks behind it. */
 
-/** Verdicts in the order in which checks are listed: exceptions first. */
-const VERDICTS = {
-  "not confirmed": { name: "bad", sign: "✗" },
-  "not enough data": { name: "open", sign: "?" },
-  confirmed: { name: "good", sign: "✓" },
-};
+/** Verdicts with their signs, in the order in which checks are listed: exceptions first. */
+const VERDICTS = { "not confirmed": "✗", "not enough data": "?", confirmed: "✓" };
 
 function verdictBadge(verdict) {
-  const { name, sign } = VERDICTS[verdict];
-  return element("span", { class: `badge ${name}` }, element("i", { "aria-hidden": true }, sign), verdict);
+  const sign = element("i", { "aria-hidden": true }, VERDICTS[verdict]);
+  return element("span", { class: `badge ${verdict.replace(" ", "-")}` }, sign, verdict);
 }
 
 function makeClaims(host) {

@@ -17,13 +17,18 @@ function makeCurves(host) {
   function update(changes) {
     Object.assign(state, changes);
     const { problem, agent, metric, xLog, hidden } = state;
-    summary.replaceChildren(...definitions(summaryOf(problem.cells[agent], metric)));
+    const cell = problem.cells[agent];
+    const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
+    title.textContent = problemName(problem);
+    subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
+    summary.replaceChildren(...definitions(summaryOf(cell, metric)));
+    numbers.replaceChildren(numbersOf(problem, agent));
     const series = curvesOf(state);
     const lines = levelLines(problem.cells, metric);
     const banded = problem.cells.some((cell) => cell?.seeds > 1);
     range.disabled = metric.name !== "return" || lines.length === 0;
     const remark = banded ? " Mean over seeds with 95% interval." : "";
-    chartTitle.replaceChildren(metric.description, element("span", {}, remark));
+    chartTitle.replaceChildren(element("b", {}, metric.description), remark);
     plot.hidden = series.length === 0;
     empty.hidden = series.length > 0;
     empty.textContent = emptyText(state);
@@ -44,15 +49,7 @@ function makeCurves(host) {
     ...page.agents.map((agent, index) => element("button", { onclick: () => toggle(index) }, colouredName(agent))),
   );
 
-  return function show(problemIndex, agent) {
-    const problem = page.problems[problemIndex];
-    const cell = problem.cells[agent];
-    title.textContent = problemName(problem);
-    const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
-    subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
-    numbers.replaceChildren(numbersOf(problem, agent));
-    update({ problem, agent });
-  };
+  return (problem, agent) => update({ problem: page.problems[problem], agent });
 }
 
 /** The curves to draw: of agents that have runs, are not hidden, and have the metric. */

@@ -16,23 +16,14 @@ const problemName = ({ environment, monitor }) => `${environment} + ${monitor}`;
 const capitalised = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
 const plural = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
-/** A number with fixed decimals, thousands separators and a true minus sign (loading locales takes 30 ms). */
-function fixed(value, digits) {
-  const [whole, fraction] = value.toFixed(digits).replace("-", "−").split(".");
-  const separated = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return fraction ? `${separated}.${fraction}` : separated;
-}
-
 /* Formats of metrics; a half width gets as many decimals as the mean it is `like`. */
+const localText = (value, options) => value.toLocaleString("en", options).replace("-", "−");
+const fixed = (value, digits) => localText(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const countText = (value, like = value) => fixed(value, Math.abs(like) < 10 && !Number.isInteger(like) ? 1 : 0);
 const numberText = (value, like = value) => fixed(value, Math.abs(like) >= 10 ? 2 : 4);
 const fractionText = (value) => `${fixed(100 * value, 1)}%`;
-
-/** Three significant digits, for axes and for β: 0.0123, 15k, 1.5M. */
-function shortText(value) {
-  const [unit, letter] = Math.abs(value) >= 1e6 ? [1e6, "M"] : Math.abs(value) >= 1e3 ? [1e3, "k"] : [1, ""];
-  return `${+(value / unit).toPrecision(3)}${letter}`.replace("-", "−");
-}
+/** Three significant digits, for axes and for β: 0.0123, 15K, 1.5M. */
+const shortText = (value) => localText(value, { notation: "compact", maximumSignificantDigits: 3 });
 
 /** A rounded percentage; 0% means none and 100% means all. */
 function percentText(fraction) {

@@ -12,7 +12,7 @@ const pair = (x, y, r) => disc(50 - x, y, r) + disc(50 + x, y, r);
 const cloud = (size) => pair(20 * size, 58, 19 * size) + disc(50, 43, 23 * size) + disc(50, 61, 20 * size);
 const eyes = (size) => pair(9 * size, 47, 5 * size);
 
-/** Tiles as layers [colour, path, line width]; without a width the path is filled. Plain ground is not listed. */
+/** Tiles as layers [colour, path, line width]; without a width the path is filled. Any other tile is plain ground. */
 // prettier-ignore
 const TILES = {
   C: [["#ba7e00", disc(50, 50, 34)], ["#f4b41a", disc(50, 50, 31)], ["#facd5a", disc(50, 50, 21)]],
@@ -31,9 +31,6 @@ const TILES = {
   G: [["var(--ink)", "M36,16V88", 5], ["#2e8b57", "M38,16L80,31L38,46Z"]],
   S: [["#c9c3b4", "M20,20H80V80H20Z"]],
 };
-/** Tiles that fill the whole cell. */
-const FULL_TILES = "~=<>^v#";
-
 const STAR = "M20,4L24.7,14.8L36.4,15.9L27.6,23.7L30.1,35.1L20,29.2L9.9,35.1L12.4,23.7L3.6,15.9L15.3,14.8Z";
 
 /** Marks of the inspector, as layers. */
@@ -52,7 +49,7 @@ function drawLayers(layers) {
   );
 }
 
-const drawTile = (tile) => (Object.hasOwn(TILES, tile) ? drawLayers(TILES[tile]) : []);
+const drawTile = (tile) => drawLayers(TILES[tile] ?? []);
 const drawMark = (name) => element("g", { class: `${name}-mark` }, drawLayers(MARKS[name]));
 const square = (attributes) => element("path", { d: SQUARE, ...attributes });
 

@@ -39,7 +39,7 @@ function makeInspector(host) {
     const run = state.problem.runs[agent];
     slider.max = run.steps.length - 1;
     Object.assign(state, { run, agent, index: Math.min(state.index, run.steps.length - 1) });
-    charts = metrics.filter(({ name }) => run.metrics[name]).map((metric) => metricChart(run, metric, seek));
+    charts = metrics.filter(({ name }) => run.metrics[name]).map((metric) => metricChart(run, metric, show));
     parts.plots.replaceChildren(...charts.map(({ box }) => box));
     const available = Object.keys(LAYERS).filter((layer) => layer !== "goal" || run.goals);
     const layer = available.includes(state.layer) ? state.layer : "visits";
@@ -94,23 +94,19 @@ function makeInspector(host) {
     if (state.timer === null && state.index >= Number(slider.max)) show(0);
     play(state.timer === null);
   }
-
-  /** Shows the snapshot nearest to a step. */
-  function seek(target) {
-    show(nearest(state.run.steps, target));
-  }
 }
 
-/** A chart of one metric of a run with its value at the snapshot shown; a click selects a step. */
-function metricChart(run, metric, onPick) {
+/** A chart of one metric of a run with its value at the snapshot shown; a click selects a snapshot. */
+function metricChart(run, metric, onSelect) {
   const title = element("p", { class: "chart-title" });
   const plot = element("div");
+  const onPick = (step) => onSelect(nearest(run.steps, step));
   const chart = makeChart(plot, { label: `${metric.title}, with a line at the step shown`, height: 140, onPick });
-  const mean = Float32Array.from(run.metrics[metric.name]);
+  const mean = run.metrics[metric.name];
   const series = [{ name: run.agent, colour: run.colour, x: run.steps, mean, half: null, strong: true }];
   chart.draw({ ...metric, series, lines: levelLines([run], metric), range: null, xLog: false });
   const show = (index) => {
-    title.replaceChildren(element("span", {}, `${metric.title} `), estimateText([mean[index], null], metric));
+    title.replaceChildren(`${metric.title} `, element("b", {}, estimateText([mean[index], null], metric)));
     chart.mark(run.steps[index]);
   };
   return { box: element("div", {}, title, plot), show };
