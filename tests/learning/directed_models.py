@@ -14,7 +14,7 @@ from monmdp.protocol import paper_job
 from monmdp.rng import stream
 from monmdp.training.evaluation import new_evaluator
 from monmdp.training.loop import new_cursor, stream_keys
-from monmdp.training.metrics import new_record
+from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact
 
 
@@ -36,7 +36,7 @@ def trained(problem: monmdp.MonMDP, agent: str, steps: int, seed: int = 0) -> An
     job = paper_job(problem, agent, steps, 1, "none")
     memory, keys = job.agent.memory(job.world, steps, seed), stream_keys(seed)
     job.loop(
-        job.world, memory, keys, new_cursor(job.world, keys), job.point_steps, job.episodes,
+        job.world, memory, keys, new_cursor(job.world, keys), Tally(), job.point_steps, job.episodes,
         new_evaluator(job.world), new_record(2), np.zeros(2, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
     assert memory.visits.sum() == steps

@@ -19,7 +19,8 @@ from monmdp.figures.data import Drawing, FigureData, solving_steps
 from monmdp.figures.panels import Band, draw_curves, panel_grid
 from monmdp.figures.style import agent_styles, few_ticks, wrapped
 from monmdp.problem import Floats
-from monmdp.statistics import SOLVED_WITHIN, Interval, performance_profile
+from monmdp.statistics import Interval, performance_profile
+from monmdp.training.curves import SOLVED_WITHIN
 
 #: Resamples of an interval: enough for the resolution of a line.
 REPEATS = 500

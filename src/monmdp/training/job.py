@@ -22,6 +22,7 @@ from monmdp.problem import Integers, MonMDP
 from monmdp.training.curves import Curves
 from monmdp.training.evaluation import new_evaluator
 from monmdp.training.loop import loop_of, new_cursor, stream_keys
+from monmdp.training.metrics import Tally
 from monmdp.world import compact, is_deterministic
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -184,7 +185,7 @@ class Job(Target):
         memory = self.agent.memory(self.world, self.steps, seed)
         keys = stream_keys(seed)
         self.loop(
-            self.world, memory, keys, new_cursor(self.world, keys), self.point_steps, self.episodes,
+            self.world, memory, keys, new_cursor(self.world, keys), Tally(), self.point_steps, self.episodes,
             new_evaluator(self.world), record, progress, stop,
         )  # fmt: skip
         return record, self.tables(memory)

@@ -21,7 +21,7 @@ from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, dr
 from monmdp.problem import Dynamics
 from monmdp.rng import stream
 from monmdp.training.evaluation import exact_return, sampled_return
-from monmdp.training.metrics import Tally, count_step, record_point
+from monmdp.training.metrics import count_step, record_point
 from monmdp.world import World
 
 #: Steps between two checks of the stop flag.
@@ -109,13 +109,12 @@ def _advance(world, memory, keys, cursor, tally, until, progress, stop):
     return Cursor(state, step, episode, elapsed), tally
 
 
-def _run(world, memory, keys, cursor, point_steps, episodes, evaluator, record, progress, stop):
+def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, record, progress, stop):
     """Train one agent and fill its record; episodes: 0 for exact evaluation, -1 for none, else the test episodes.
 
     progress [2] is the number of steps and of points done; a stopped run leaves its record incomplete.
     """
     test_clock = np.zeros(1, np.int64)
-    tally = Tally(0, 0, 0)
     for point in range(len(point_steps)):
         cursor, tally = advance(world, memory, keys, cursor, tally, point_steps[point], progress, stop)
         if cursor.step < point_steps[point]:
