@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, print_line, progress
+from monmdp.cli.shared import Command, Folder, Json, check_file, new_console, option, print_json, print_line, progress
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
@@ -96,6 +96,7 @@ class Report(Command):
         from monmdp.machine import readable
         from monmdp.report import write_page
 
+        check_file(self.out, ".html", ".htm")
         with progress("reading results") as update:
             page = write_page(
                 self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)

@@ -6,8 +6,7 @@ const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Ar
 function unpack(_, value) {
   if (!value?.data) return value;
   const bytes = Uint8Array.from(atob(value.data), (letter) => letter.charCodeAt(0));
-  const numbers = new ARRAYS[value.type](bytes.buffer);
-  return value.scale ? Float32Array.from(numbers, (number) => number * value.scale) : numbers;
+  return new ARRAYS[value.type](bytes.buffer);
 }
 
 const page = JSON.parse(byId("data").textContent, unpack);
