@@ -7,7 +7,7 @@ import pytest
 from sweeping import assert_same, finished
 
 import monmdp
-from monmdp.figures.data import FigureData
+from monmdp.figures.data import mean_curve
 from monmdp.report import build_page
 from monmdp.study import results as study
 from monmdp.study import store
@@ -56,8 +56,7 @@ def test_recorded_runs_are_read_like_any_others(recorded, tmp_path):
     assert cell.seeds == [0, 1, 2]
     assert np.array_equal(cell.final_table("q", 1), recorded.q[1], equal_nan=True)
     assert len(monmdp.mean_curves(tmp_path)) == 2
-    band = FigureData(results, ("Loop", "Ask")).band(cell, "return")
-    assert band.mean == pytest.approx(recorded.returns.mean(0))
+    assert mean_curve(cell, "return").mean == pytest.approx(recorded.returns.mean(0))
     assert "NumPyQ" in build_page(results)
 
 
