@@ -76,15 +76,14 @@ def _measure_cpu(quick: bool) -> Measured:
         (speed.problem, speed.agent, f"{speed.pairs:,}", f"{speed.step_ns:,.0f}", f"{speed.evaluation_us:.1f}")
         for speed in speeds
     ]
-    machine, sentences = benchmark.machine(), [] if paper is None else benchmark.sentences(paper)
+    machine, sentences = benchmark.machine(), [] if paper is None else paper.sentences()
     values = {"machine": machine, "rows": [asdict(speed) for speed in speeds], "paper": paper and asdict(paper)}
     return Measured("monmdp bench", machine, rows, sentences, values)
 
 
 def _measure_gpu(quick: bool) -> Measured:
-    from monmdp.paper import gpu_benchmark
+    from monmdp.paper.benchmark import PAPER_SEEDS, measure_gpu
 
     with progress("measuring (kernels are compiled first)"):
-        gpu = gpu_benchmark.measure_gpu(seeds=5 if quick else 100)
-    values = {**asdict(gpu), "seconds": gpu.seconds}
-    return Measured("monmdp bench --device cuda", gpu.device, [], gpu_benchmark.sentences(gpu), values)
+        gpu = measure_gpu(5 if quick else PAPER_SEEDS)
+    return Measured("monmdp bench --device cuda", gpu.device, [], gpu.sentences(), asdict(gpu))

@@ -16,7 +16,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
-    from monmdp.paper.claims import Claim
+    from monmdp.paper.evidence import Claim
 
 RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")

@@ -36,7 +36,8 @@ class Picture(NamedTuple):
 def environments(data: FigureData) -> Drawing:
     """Every environment as a picture, and what the tiles mean."""
     pictures, height = _placed(data)
-    legend = _legend(pictures)
+    tables = {picture.name: picture.table for picture in pictures if picture.table is not None}
+    legend = _legend({tile for table in tables.values() for _, _, tile, _ in _tiles(table)})
     width = max(ACROSS if len(pictures) > 1 else 0, *(one.x + one.width for one in pictures), 2 * ENTRY)
     per_line = int(width // ENTRY)
     total = height + 1.2 * -(-len(legend) // per_line)
@@ -56,8 +57,8 @@ def environments(data: FigureData) -> Drawing:
         axes.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
     axes.imshow(image, extent=(0, image.width / PIXELS, image.height / PIXELS, 0))
     rows: list[tuple[Any, ...]] = []
-    for name, table, *_ in pictures:
-        for row, column, tile, state in _tiles(table) if table is not None else ():
+    for name, table in tables.items():
+        for row, column, tile, state in _tiles(table):
             known = ("", 0.0) if state is None else (table.state_label(state), table.start[state].item())
             rows.append((name, row, column, tile, *known))
     return Drawing(figure, ("environment", "row", "column", "tile", "state", "start_probability"), rows)
@@ -138,9 +139,8 @@ def _unmarked_reward(table: EnvironmentTable, state: int | None, tile: str) -> f
     return 0.0 if table.terminated[first:last].any() and largest < 0 else largest
 
 
-def _legend(pictures: list[Picture]) -> dict[str, str]:
-    """Meaning → tile, for all tiles in the pictures."""
-    used = {tile for one in pictures if one.table is not None for _, _, tile, _ in _tiles(one.table)}
+def _legend(used: set[str]) -> dict[str, str]:
+    """Meaning → tile, for these tiles."""
     legend = {START: "."} if used else {}
     for tile, kind in TILES.items():
         value = kind.collect or kind.reward or kind.fall

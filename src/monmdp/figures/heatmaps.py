@@ -214,7 +214,7 @@ def _colour_map(name: str) -> Any:
 
 def _short(value: float) -> str:
     """A number with three significant digits; nothing for NaN."""
-    return "" if np.isnan(value) else number(float(f"{value:.3g}"))
+    return "" if np.isnan(value) else f"{value:#.3g}".rstrip(".").replace("-", "−")
 
 
 def _rows(
