@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from monmdp.training.live import LiveCurves, train_live
     from monmdp.training.record import record
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: Imported on first use, since they bring Gymnasium's classes or the compiler with them.
 _LAZY = {

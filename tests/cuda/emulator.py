@@ -300,7 +300,7 @@ def training_kernel(program: Any, capability: tuple[int, int]) -> Any:
 
 def evaluation_kernel(schema: Any, capability: tuple[int, int]) -> Any:
     """In place of `compiling.evaluation_kernel`."""
-    from monmdp.cuda.evaluation import evaluation_body
+    from monmdp.cuda.kernels import evaluation_body
 
     BODIES["evaluate"] = evaluation_body(schema)
     return "evaluate"

@@ -1,4 +1,4 @@
-"""Which tests can run here: those that compile need numba-cuda, those that train need a GPU."""
+"""Which tests can run here: those that compile need numba-cuda, those that train need a GPU; agents for GPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import importlib.util
 import pytest
 
 from monmdp import MonMDPError
+from monmdp.agents.base import AGENTS
 from monmdp.cuda.backend import device
 
 
@@ -24,3 +25,4 @@ needs_compiler = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda") is None or importlib.util.find_spec("nvidia") is None,
     reason="needs numba-cuda and NVVM to compile for a GPU: pip install 'monmdp[cuda]'",
 )
+DEVICE_AGENTS = [name for name in AGENTS if AGENTS.build(name).device_kernel is not None]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.agents.base import HasSeededMemory
@@ -43,49 +44,56 @@ def addresses_of(group: Group) -> dict[int, int]:
     return {id(values): 10**9 + number for number, values in enumerate(group.shared.values())}
 
 
-@pytest.mark.parametrize("agent", list(monmdp.AGENTS))
-def test_fields_do_not_overlap_and_are_aligned(agent: str) -> None:
+def arrays_of(group: Group) -> dict[str, np.ndarray]:
+    """The arrays of the first run that are not shared, by name."""
+    leaves = zip(group.schema.leaves, leaf_values(group.run), strict=True)
+    return {leaf.name: value for leaf, value in leaves if leaf.ndim and leaf.name not in group.shared}
+
+
+@pytest.mark.parametrize("agent", DEVICE_AGENTS)
+def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     group = pack(job_of(agent), SEEDS, STOP)
     used = np.zeros(group.size, bool)
-    for field in group.fields.values():
-        assert field.offset % UNIT == 0
+    for name, value in arrays_of(group).items():
+        offset, stride = group.place(name)
+        assert offset % UNIT == stride % UNIT == 0
         for i in range(len(SEEDS)):
-            start = field.offset + i * field.stride
-            assert not used[start : start + field.template.nbytes].any()
-            used[start : start + field.template.nbytes] = True
+            part = used[offset + i * stride : offset + i * stride + value.nbytes]
+            assert len(part) == value.nbytes
+            assert not part.any()
+            part[:] = True
     assert group.state_start % ALIGNMENT == group.copied_back % ALIGNMENT == group.size % ALIGNMENT == 0
 
 
-@pytest.mark.parametrize("agent", [*monmdp.AGENTS, Lucky()])
+@pytest.mark.parametrize("agent", [*DEVICE_AGENTS, Lucky()])
 def test_first_values_are_those_of_each_seed(agent: Any) -> None:
     job = job_of(agent)
     group = pack(job, SEEDS, STOP)
     table, state = first_values(group, 0, addresses_of(group), 0)
-    content = np.zeros(group.size, np.uint8)
-    content[group.state_start : group.copied_back] = state
-    for field in group.fields.values():
-        if field.word is not None:
-            content[field.offset : field.offset + field.stride * len(SEEDS)].view(np.uint32)[:] = field.word
     for i, seed in enumerate(SEEDS):
         run = new_run(job, seed, STOP)
         for leaf, value in zip(group.schema.leaves, leaf_values(run), strict=True):
             if not leaf.ndim:
                 assert table[i, leaf.word] == number_word(leaf, value), leaf.name
-            elif leaf.root in ("memory", "progress", "test_clock") and leaf.name not in group.shared:
-                found = group.fields[leaf.name].of_runs(content, len(SEEDS))[i]
-                assert np.array_equal(found, value, equal_nan=leaf.dtype.kind == "f"), leaf.name
+            elif leaf.name in state.dtype.names:
+                assert np.array_equal(state[leaf.name][i], value, equal_nan=leaf.dtype.kind == "f"), leaf.name
+            elif leaf.name in group.rest and group.rest[leaf.name].word is not None:
+                assert (value.reshape(-1).view(np.uint32) == group.rest[leaf.name].word).all(), leaf.name
     assert group.seeds_differ == (isinstance(agent, Lucky) or not isinstance(job.agent, HasSeededMemory))
 
 
 @pytest.mark.parametrize("evaluation", ["exact", "sampled"])
 def test_results_come_back_by_name_and_seed(evaluation: str) -> None:
     group = pack(Job(monmdp.make("Loop", "Ask"), "QCounts", 60, 6, evaluation), SEEDS, STOP)
-    content = np.zeros(group.copied_back, np.uint8)
-    returned = {name: field for name, field in group.fields.items() if field.offset < group.copied_back}
-    for number, (name, field) in enumerate(returned.items()):
+    results, state = np.zeros(len(SEEDS), group.results), np.zeros(len(SEEDS), group.state)
+    names = [*group.results.names, *group.state.names]
+    for number, name in enumerate(names):
         for i in range(len(SEEDS)):
-            field.of_runs(content, len(SEEDS))[i] = i if name == "snapshots.versions" else 10 * number + i
-    names = list(returned)
+            section = results if name in group.results.names else state
+            section[name][i] = i if name == "snapshots.versions" else 10 * number + i
+    content = np.zeros(group.copied_back, np.uint8)
+    content[: results.nbytes] = results.view(np.uint8)
+    content[group.state_start : group.state_start + state.nbytes] = state.view(np.uint8)
     for i, (record, tables) in enumerate(unpack(group, content)):
         for metric in METRICS:
             source = f"record.{metric.attribute}"
@@ -93,18 +101,18 @@ def test_results_come_back_by_name_and_seed(evaluation: str) -> None:
                 source = "snapshots.values"
             assert (getattr(record, metric.attribute) == 10 * names.index(source) + i).all()
         for name in ("q", "visits", "reward_model"):
-            assert tables[name].shape == group.fields[f"memory.{name}"].template.shape
+            assert tables[name].shape == arrays_of(group)[f"memory.{name}"].shape
             assert (tables[name] == 10 * names.index(f"memory.{name}") + i).all()
 
 
-def test_rows_refer_to_fields_shared_arrays_and_onchip_memory() -> None:
+def test_rows_refer_to_arrays_and_onchip_memory() -> None:
     group = pack(job_of("Directed"), SEEDS, STOP)
     addresses = addresses_of(group)
     base, onchip = 5_000_000, group.onchip_bytes(600)
     assert 0 < onchip <= 600
     table, _ = first_values(group, base, addresses, 600)
     near = 0
-    for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
+    for leaf, value in zip(group.schema.leaves, leaf_values(group.run), strict=True):
         if not leaf.ndim:
             continue
         assert (table[:, leaf.word + 1 : leaf.word + 1 + leaf.ndim] == value.shape).all()
@@ -112,17 +120,16 @@ def test_rows_refer_to_fields_shared_arrays_and_onchip_memory() -> None:
         if leaf.name in group.shared:
             assert (place == addresses[id(value)]).all()
             continue
-        field = group.fields[leaf.name]
+        offset, stride = group.place(leaf.name)
         if (place < 0).all():
             near += 1
-            assert (-1 - place == field.offset - group.state_start).all()
+            assert (-1 - place == offset - group.state_start).all()
             assert (-1 - place + value.nbytes <= onchip).all()
         else:
-            assert place.tolist() == [base + field.offset + i * field.stride for i in range(len(SEEDS))]
+            assert place.tolist() == [base + offset + i * stride for i in range(len(SEEDS))]
     assert near > 3
-    first = min(field.offset for field in group.state.values())
-    stride = max(field.stride for field in group.state.values())
-    assert table[:, -2].tolist() == [base + first + i * stride for i in range(len(SEEDS))]
+    start = base + group.state_start
+    assert table[:, -2].tolist() == [start + i * group.state.itemsize for i in range(len(SEEDS))]
     assert (table[:, -1] == onchip // 8).all()
 
 
@@ -130,4 +137,4 @@ def test_arrays_that_no_kernel_writes_are_shared() -> None:
     group = pack(job_of("UCB"), SEEDS, STOP)
     shared = {"world.offsets", "memory.alpha", "memory.epsilon", "memory.logs", "point_steps", "stop"}
     assert shared <= set(group.shared)
-    assert {"memory.q", "memory.visits", "memory.bounds", "record.returns"} <= set(group.fields)
+    assert {"memory.q", "memory.visits", "memory.bounds", "record.returns"} <= set(arrays_of(group))

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu import needs_compiler
+from gpu import DEVICE_AGENTS, needs_compiler
 
 import monmdp
-from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose
 from monmdp.agents.q_learning import QLearner
 from monmdp.cuda import compiling
 from monmdp.cuda.packing import Evaluated, new_run
-from monmdp.cuda.schedule import Shape
+from monmdp.cuda.schedule import Program, Shape
 from monmdp.cuda.views import schema_of
 from monmdp.kernels.compile import inlined
 from monmdp.training.job import Job
@@ -31,10 +30,10 @@ WITH_LOGARITHMS = ("QCounts", "MonitoredMBIE")
 def ptx_of(agent: Any, noisy: bool = False) -> str:
     job = Job(monmdp.make("Loop", "Ask"), agent, 50, 5)
     schema = schema_of(new_run(job, 0, np.zeros(1, np.int64)))
-    return compiling.training_kernel(compiling.Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
+    return compiling.training_kernel(Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
 
 
-@pytest.mark.parametrize("agent", [name for name in AGENTS if AGENTS.build(name).device_kernel is not None])
+@pytest.mark.parametrize("agent", DEVICE_AGENTS)
 def test_every_device_agent_compiles(agent: str) -> None:
     ptx = ptx_of(agent)
     assert ".target sm_90" in ptx

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.cuda.packing import Evaluated, new_run
@@ -58,7 +59,7 @@ def test_unsupported_field_is_named(bad: Any) -> None:
         schema_of(outer(inner=Inner(bad, True)))
 
 
-@pytest.mark.parametrize("agent", list(monmdp.AGENTS))
+@pytest.mark.parametrize("agent", DEVICE_AGENTS)
 def test_schema_is_the_same_for_all_problems(agent: str) -> None:
     stop = np.zeros(1, np.int64)
     schema = schema_of(new_run(Job(monmdp.make("Loop", "Ask"), agent, 40, 4), 0, stop))

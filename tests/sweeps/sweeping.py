@@ -87,13 +87,13 @@ def runs_on_disk(folder: Path) -> int:
     return len(set(zip(rows.column("cell").to_pylist(), rows.column("seed").to_pylist(), strict=True)))
 
 
-def said(capsys: Any, *words: str) -> str:
+def output_of(capsys: Any, *words: str) -> str:
     """The output of a command, which must succeed."""
     assert main(list(words)) == 0
     return capsys.readouterr().out
 
 
-def complaint(capsys: Any, *words: str) -> str:
+def error_of(capsys: Any, *words: str) -> str:
     """The one line that a failing command prints, with exit code 2."""
     try:
         code = main(list(words))

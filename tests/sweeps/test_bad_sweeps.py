@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from sweeping import TINY_WORDS, complaint, file_bytes
+from sweeping import TINY_WORDS, error_of, file_bytes
 
 import monmdp
 from monmdp.study import executors
@@ -19,9 +19,9 @@ def idle(monkeypatch):
 
 def refused(capsys, tmp_path, *words: str) -> str:
     """The one line; the folder is not created."""
-    said = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    message = error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
     assert not (tmp_path / "r").exists()
-    return said
+    return message
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def refused(capsys, tmp_path, *words: str) -> str:
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_invalid_arguments(idle, capsys, tmp_path, words, culprit, hint):
-    said = refused(capsys, tmp_path, *words)
-    assert culprit in said
-    assert hint in said
+    message = refused(capsys, tmp_path, *words)
+    assert culprit in message
+    assert hint in message
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_invalid_arguments(idle, capsys, tmp_path, words, culprit, hint):
         ("[[sweep]]\nmonitors = [5]", "5"),
         ("[[sweep]]\nseeds = 'ten'", "seed"),
         ("[[sweep]]\nseeds = 1.5", "1.5"),
-        ("[[sweep]]\nseeds = [1, 1]", "once"),
+        ("[[sweep]]\nseeds = [1, 1]", "twice"),
         ("[[sweep]]\nseeds = [-1]", "-1"),
         ("[[sweep]]\nseeds = []", "seed"),
         ("[[sweep]]\nsteps = 'many'", "'many'"),
@@ -103,14 +103,14 @@ def test_options_out_of_range_fail_before_the_first_run(idle, capsys, tmp_path, 
 @pytest.mark.parametrize("threads", ["0", "-1"])
 def test_invalid_number_of_threads(capsys, tmp_path, threads):
     """As for `train`: a number of threads is at least 1."""
-    assert threads in complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path), "--threads", threads)
+    assert threads in error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path), "--threads", threads)
 
 
 def test_folders_that_cannot_be_written(capsys, tmp_path):
     (tmp_path / "file").write_text("in the way")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
-        assert f"{folder} cannot be written" in said
+        message = error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+        assert f"{folder} cannot be written" in message
     assert (tmp_path / "file").read_text() == "in the way"
 
 
@@ -118,9 +118,9 @@ def test_a_folder_of_another_format(capsys, tmp_path):
     (tmp_path / "monmdp.json").write_text(json.dumps({"format": 99}))
     before = file_bytes(tmp_path)
     for words in (("reproduce", *TINY_WORDS, "--out"), ("reproduce", *TINY_WORDS, "--dry-run", "--out"), ("results",)):
-        said = complaint(capsys, *words, str(tmp_path))
-        assert "format 99" in said
-        assert "format 1" in said
+        message = error_of(capsys, *words, str(tmp_path))
+        assert "format 99" in message
+        assert "format 1" in message
     with pytest.raises(monmdp.MonMDPError, match="format 99"):
         monmdp.load(tmp_path)
     assert file_bytes(tmp_path) == before

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sweeping import complaint, said, single_job
+from sweeping import error_of, output_of, single_job
 
 import monmdp
 from monmdp import MonMDPError, Sweep
@@ -39,7 +39,7 @@ def wide(monkeypatch):
 
 def plan(out: str) -> dict[str, str]:
     """The table of a dry run."""
-    return dict(re.split(r"\s*│\s*", line.strip(" │\n")) for line in out.splitlines() if "│" in line)
+    return dict(re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in out.splitlines()[1:])
 
 
 def number(text: str) -> int:
@@ -100,7 +100,7 @@ def test_from_a_file(tmp_path, capsys):
         "seeds = 3\nbudget = 0.1\n"
     )
     settings = plan(
-        said(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--dry-run", "--out", str(tmp_path))
+        output_of(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--dry-run", "--out", str(tmp_path))
     )
     assert number(settings["steps to do"]) == 3 * (1500 + 3000)
 
@@ -109,7 +109,7 @@ def test_from_a_file(tmp_path, capsys):
 
 
 def test_dry_run(idle, capsys, tmp_path):
-    settings = plan(said(capsys, "reproduce", "--budget", "0.1", "--dry-run", "--out", str(tmp_path / "r")))
+    settings = plan(output_of(capsys, "reproduce", "--budget", "0.1", "--dry-run", "--out", str(tmp_path / "r")))
     assert settings["cells"] == "288"
     assert number(settings["runs to do"]) == 28_800
     assert number(settings["steps to do"]) == 600 * ALL_STEPS // 10 == 210_900_000
@@ -118,7 +118,7 @@ def test_dry_run(idle, capsys, tmp_path):
 
 def test_a_real_run(capsys, tmp_path):
     words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", "--seeds", "2", "--budget", "0.1")
-    said(capsys, "reproduce", *words, "--points", "5", "--out", str(tmp_path))
+    output_of(capsys, "reproduce", *words, "--points", "5", "--out", str(tmp_path))
     table = monmdp.load(tmp_path)
     assert sorted(set(table.column("step").to_pylist())) == [0, 100, 200, 300, 400, 500]
     (cell,) = Results(tmp_path).cells.values()
@@ -131,7 +131,7 @@ def test_a_real_run(capsys, tmp_path):
 @pytest.mark.parametrize("dry", [(), ("--dry-run",)])
 def test_bad_budgets(idle, capsys, tmp_path, budget, culprit, dry):
     words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", f"--budget={budget}", *dry)
-    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    settings = error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
     assert culprit in settings
     assert "udget" in settings
     assert not (tmp_path / "r").exists()
@@ -140,14 +140,14 @@ def test_bad_budgets(idle, capsys, tmp_path, budget, culprit, dry):
 @pytest.mark.parametrize("text", ["-1", "'a tenth'", "nan", "[0.1]"])
 def test_bad_budgets_in_a_file(idle, capsys, tmp_path, text):
     (tmp_path / "bad.toml").write_text(f"[[sweep]]\nbudget = {text}\n")
-    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), "--sweep", str(tmp_path / "bad.toml"))
+    settings = error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), "--sweep", str(tmp_path / "bad.toml"))
     assert "udget" in settings
     assert not (tmp_path / "r").exists()
 
 
 def test_a_budget_for_a_problem_outside_the_paper(idle, capsys, tmp_path):
     words = ("--envs", "Walk", "--monitors", "Full", "--agents", "Naive", "--budget", "0.1")
-    settings = complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    settings = error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
     assert "Walk + Full is not one of the paper's problems" in settings
 
 
@@ -169,7 +169,7 @@ def test_the_tenth(capsys, tmp_path):
         assert settings["agent"] == "DirectedModel"
         assert settings["steps"] == STEPS[settings["environment"]] * TIMES[settings["monitor"]] // 10
         assert seeds == list(range(100))
-    out = plan(said(capsys, "reproduce", "--preset", "tenth", "--dry-run", "--out", str(tmp_path / "r")))
+    out = plan(output_of(capsys, "reproduce", "--preset", "tenth", "--dry-run", "--out", str(tmp_path / "r")))
     assert number(out["runs to do"]) == 4800
     assert number(out["steps to do"]) == 10 * ALL_STEPS
 
@@ -183,7 +183,7 @@ def test_the_follow_up(capsys, tmp_path):
     for settings, seeds in cells:
         assert settings["steps"] == 20_000
         assert seeds == list(range(30))
-    out = plan(said(capsys, "reproduce", "--preset", "followup", "--dry-run", "--out", str(tmp_path / "r")))
+    out = plan(output_of(capsys, "reproduce", "--preset", "followup", "--dry-run", "--out", str(tmp_path / "r")))
     assert number(out["steps to do"]) == 48 * 4 * 30 * 20_000
 
 
@@ -305,11 +305,11 @@ def test_stored_runs_equal_trained_runs(stored):
 
 def test_a_budget_of_zero(idle, capsys, tmp_path):
     words = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive", "--budget", "0", "--dry-run")
-    assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
+    assert "udget" in error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), *words)
 
 
 @pytest.mark.parametrize("words", [("--preset", "followup", "--budget", "0.1"), ("--steps", "100", "--budget", "-5")])
 def test_steps_and_a_budget_exclude_each_other(idle, capsys, tmp_path, words):
     """Otherwise 20,000 steps would be trained, not a tenth of them."""
     names = ("--envs", "Loop", "--monitors", "Full", "--agents", "Naive")
-    assert "udget" in complaint(capsys, "reproduce", "--out", str(tmp_path / "r"), *names, *words, "--dry-run")
+    assert "udget" in error_of(capsys, "reproduce", "--out", str(tmp_path / "r"), *names, *words, "--dry-run")

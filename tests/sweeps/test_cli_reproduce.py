@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from sweeping import TINY, TINY_WORDS, end, file_bytes, finished, said, start
+from sweeping import TINY, TINY_WORDS, end, file_bytes, finished, output_of, start
 
 import monmdp
 from monmdp.cli.reproduce import split
@@ -22,7 +22,7 @@ def plan(out: str) -> dict[str, str]:
 
 
 def test_dry_run_of_the_paper(tmp_path, capsys):
-    rows = plan(said(capsys, "reproduce", "--dry-run", "--out", str(tmp_path / "r")))
+    rows = plan(output_of(capsys, "reproduce", "--dry-run", "--out", str(tmp_path / "r")))
     assert rows["cells"] == "288"
     assert rows["runs to do"] == "28,800"
     assert rows["steps to do"] == "2,109,000,000"
@@ -34,10 +34,10 @@ def test_dry_run_of_the_paper(tmp_path, capsys):
 def test_dry_run_of_what_is_left(tmp_path, capsys):
     """The plan counts both files of a cell, as the sweep does."""
     words = ("--envs", "Walk", "--monitors", "Full", "--agents", "Naive", "--steps", "100", "--points", "5")
-    said(capsys, "reproduce", *words, "--seeds", "30", "--out", str(tmp_path))
+    output_of(capsys, "reproduce", *words, "--seeds", "30", "--out", str(tmp_path))
     before = file_bytes(tmp_path)
     assert len(finished(tmp_path)) == 2
-    rows = plan(said(capsys, "reproduce", *words, "--seeds", "40", "--dry-run", "--out", str(tmp_path)))
+    rows = plan(output_of(capsys, "reproduce", *words, "--seeds", "40", "--dry-run", "--out", str(tmp_path)))
     assert file_bytes(tmp_path) == before
     assert rows["runs done already"] == "30"
     assert rows["runs to do"] == "10"
@@ -47,7 +47,7 @@ def test_dry_run_of_what_is_left(tmp_path, capsys):
 def test_dry_run_of_a_shard(tmp_path, capsys):
     words = ("--preset", "quick", "--dry-run", "--out", str(tmp_path / "r"))
     runs = [
-        int(plan(said(capsys, "reproduce", *words, "--shard", f"{index}/4"))["runs to do"].replace(",", ""))
+        int(plan(output_of(capsys, "reproduce", *words, "--shard", f"{index}/4"))["runs to do"].replace(",", ""))
         for index in range(1, 5)
     ]
     assert sum(runs) == 24 * 6 * 20
@@ -56,7 +56,7 @@ def test_dry_run_of_a_shard(tmp_path, capsys):
 
 def test_dry_run_into_an_empty_folder(tmp_path, capsys):
     """A sweep accepts an empty folder, so the plan does."""
-    assert plan(said(capsys, "reproduce", *TINY_WORDS, "--dry-run", "--out", str(tmp_path)))["runs to do"] == "24"
+    assert plan(output_of(capsys, "reproduce", *TINY_WORDS, "--dry-run", "--out", str(tmp_path)))["runs to do"] == "24"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -81,7 +81,7 @@ def test_names_are_split_at_commas_outside_brackets(text, names):
 
 def test_parts_of_a_preset(tmp_path, capsys):
     """Names with options, in any case, replace the rows of the preset."""
-    out = said(
+    out = output_of(
         capsys, "reproduce", "--preset", "quick", "--envs", "empty(rows=3, columns=3),Walk", "--monitors",
         "ask(cost=0.5),Full", "--agents", "Naive(epsilon=(0.5, 0.1)),Directed(beta_bar=0.1)", "--seeds", "2",
         "--steps", "100", "--points", "5", "--out", str(tmp_path),
@@ -100,8 +100,8 @@ def test_a_sweep_file(tmp_path, capsys):
         '[[sweep]]\nenvironments = ["Loop", "Walk"]\nmonitors = ["Full", "Ask"]\nagents = ["Naive", "Directed"]\n'
         "seeds = 3\nsteps = 300\npoints = 10\n"
     )
-    said(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "file"))
-    said(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "words"))
+    output_of(capsys, "reproduce", "--sweep", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "file"))
+    output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "words"))
     monmdp.run_sweep([TINY], tmp_path / "python")
     assert file_bytes(tmp_path / "file") == file_bytes(tmp_path / "words") == file_bytes(tmp_path / "python")
 
@@ -110,8 +110,8 @@ def test_folder_names_with_brackets(tmp_path, capsys):
     """Square brackets in a path are not markup."""
     folder = tmp_path / "runs [bold] of [red]today"
     for _ in range(2):
-        assert str(folder) in said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
-    assert "[bold]of[red]today" in "".join(said(capsys, "results", str(folder)).split())
+        assert str(folder) in output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+    assert "[bold]of[red]today" in "".join(output_of(capsys, "results", str(folder)).split())
 
 
 def test_no_progress_bar_on_a_pipe(tmp_path):

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from sweeping import SINGLE, TINY, complaint, end, finished, said, start
+from sweeping import SINGLE, TINY, end, error_of, finished, output_of, start
 
 import monmdp
 
@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 
 def test_as_a_table(folder, capsys):
-    out = said(capsys, "results", str(folder))
+    out = output_of(capsys, "results", str(folder))
     assert "24 runs" in " ".join(out.split())
     rows = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
     assert rows == [
@@ -36,7 +36,7 @@ def test_as_a_table(folder, capsys):
 
 
 def test_as_json(folder, capsys):
-    listed = json.loads(said(capsys, "results", str(folder), "--json"))
+    listed = json.loads(output_of(capsys, "results", str(folder), "--json"))
     assert (listed["runs"], len(listed["cells"]), listed["damaged"]) == (24, 8, [])
     first = listed["cells"][0]
     assert (first["environment"], first["monitor"], first["agent"], first["steps"], first["runs"]) == (
@@ -46,7 +46,7 @@ def test_as_json(folder, capsys):
 
 
 def test_verify_an_intact_folder(folder, capsys):
-    assert "All 16 files are intact." in said(capsys, "results", str(folder), "--verify")
+    assert "All 16 files are intact." in output_of(capsys, "results", str(folder), "--verify")
 
 
 def test_json_stays_json_when_verified(folder):
@@ -73,27 +73,27 @@ def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):
         monmdp.run_sweep([sweep], tmp_path / place)
     for path in (tmp_path / "b").rglob("*.parquet"):
         path.rename(tmp_path / "a" / path.relative_to(tmp_path / "b"))
-    assert json.loads(said(capsys, "results", str(tmp_path / "a"), "--json"))["runs"] == 3
+    assert json.loads(output_of(capsys, "results", str(tmp_path / "a"), "--json"))["runs"] == 3
 
 
 def test_cells_that_differ_in_a_setting_are_listed_separately(tmp_path, capsys):
     """The same names with a different number of steps are a different cell."""
     for steps in (50, 60):
         monmdp.run_sweep([monmdp.Sweep(["Walk"], ["Full"], ["Naive"], 2, steps=steps, points=5)], tmp_path)
-    listed = json.loads(said(capsys, "results", str(tmp_path), "--json"))
+    listed = json.loads(output_of(capsys, "results", str(tmp_path), "--json"))
     assert [cell["runs"] for cell in listed["cells"]] == [2, 2]
 
 
 @pytest.mark.parametrize("words", [(), ("--verify",), ("--json",), ("--compact",)])
 def test_folders_that_hold_no_results(tmp_path, words, capsys):
-    assert "is not a results folder" in complaint(capsys, "results", str(tmp_path), *words)
-    assert "There is no results folder" in complaint(capsys, "results", str(tmp_path / "none"), *words)
+    assert "is not a results folder" in error_of(capsys, "results", str(tmp_path), *words)
+    assert "There is no results folder" in error_of(capsys, "results", str(tmp_path / "none"), *words)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_without_runs_yet(tmp_path, capsys):
     monmdp.study.store.Store(tmp_path, create=True)
-    assert "0 runs" in said(capsys, "results", str(tmp_path))
-    assert json.loads(said(capsys, "results", str(tmp_path), "--json"))["runs"] == 0
+    assert "0 runs" in output_of(capsys, "results", str(tmp_path))
+    assert json.loads(output_of(capsys, "results", str(tmp_path), "--json"))["runs"] == 0
     with pytest.raises(monmdp.MonMDPError, match="has no results yet"):
         monmdp.load(tmp_path)

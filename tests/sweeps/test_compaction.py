@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from sweeping import assert_same, complaint, damage, file_bytes, finished, said
+from sweeping import assert_same, damage, error_of, file_bytes, finished, output_of
 
 import monmdp
 from monmdp.study import store
@@ -35,15 +35,15 @@ def folder(many, tmp_path):
 
 
 def test_fewer_files_same_data(many, folder, capsys):
-    assert "14 files are now 4." in said(capsys, "results", str(folder), "--compact")
+    assert "Merged 14 files into 4." in output_of(capsys, "results", str(folder), "--compact")
     assert [len(list((folder / kind).rglob("*.parquet"))) for kind in ("curves", "tables")] == [2, 2]
     assert_same(folder, many)
     assert damage(folder) == []
     for identity, curve in monmdp.mean_curves(many).items():
         assert monmdp.mean_curves(folder)[identity]["mean"] == pytest.approx(curve["mean"], abs=1e-12)
-    assert "Nothing to do: all 120 runs" in said(capsys, *WORDS, str(folder))
+    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
     before = file_bytes(folder)
-    assert "4 files are now 4." in said(capsys, "results", str(folder), "--compact")
+    assert "Merged 4 files into 4." in output_of(capsys, "results", str(folder), "--compact")
     assert file_bytes(folder) == before
 
 
@@ -66,8 +66,8 @@ def test_interrupted_before_the_parts_are_removed(many, folder, capsys):
     assert_same(folder, many)
     for identity, curve in monmdp.mean_curves(many).items():
         assert monmdp.mean_curves(folder)[identity]["mean"] == pytest.approx(curve["mean"], abs=1e-12)
-    assert "Nothing to do: all 120 runs" in said(capsys, *WORDS, str(folder))
-    said(capsys, "results", str(folder), "--compact")
+    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
+    output_of(capsys, "results", str(folder), "--compact")
     assert len(finished(folder)) == 2
     assert_same(folder, many)
 
@@ -79,8 +79,8 @@ def test_interrupted_between_curves_and_tables(many, folder, kind, capsys):
     shutil.rmtree(folder / kind)
     shutil.copytree(many / kind, folder / kind)
     assert_same(folder, many)
-    assert "Nothing to do: all 120 runs" in said(capsys, *WORDS, str(folder))
-    said(capsys, "results", str(folder), "--compact")
+    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
+    output_of(capsys, "results", str(folder), "--compact")
     assert len(list(folder.rglob("*.parquet"))) == 4
     assert_same(folder, many)
 
@@ -107,11 +107,11 @@ def test_damaged_files_are_left_alone(folder, kind, capsys):
     flipped = bytearray(victims[1].read_bytes())
     flipped[len(flipped) // 4] ^= 1
     victims[1].write_bytes(flipped)
-    said(capsys, "results", str(folder), "--compact")
+    output_of(capsys, "results", str(folder), "--compact")
     assert victims[0].read_bytes() == broken
     assert victims[1].read_bytes() == flipped
     assert len(list((folder / kind / "Walk" / "Ask").rglob("*.parquet"))) == 1
 
 
 def test_a_folder_without_results(tmp_path, capsys):
-    assert "not a results folder" in complaint(capsys, "results", str(tmp_path), "--compact")
+    assert "not a results folder" in error_of(capsys, "results", str(tmp_path), "--compact")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sweeping import TINY, TINY_WORDS, assert_same, complaint, damage, file_bytes, finished, said
+from sweeping import TINY, TINY_WORDS, assert_same, damage, error_of, file_bytes, finished, output_of
 
 import monmdp
 from monmdp.cli import main
@@ -15,7 +15,7 @@ pq.write_table(pa.table({"seed": [0, 1, 2], "return": [9.0, 9.0, 9.0]}), FOREIGN
 
 
 def footer(content: bytes) -> int:
-    """Where the footer of a Parquet file begins; its length stands before the last four bytes."""
+    """Where the footer of a Parquet file begins; its length is in the four bytes before the last four."""
     return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
 
@@ -59,7 +59,7 @@ def quarantined(folder) -> list[bytes]:
 def test_runs_of_a_damaged_file_are_repeated(undisturbed, folder, victim, accident, capsys):
     victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
     broken = victim.read_bytes()
-    out = said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+    out = output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert victim.name in out
     assert "3 runs in" in out
     assert damage(folder) == []
@@ -72,7 +72,7 @@ def test_verify_reports_it_and_reproduce_repeats_its_runs(undisturbed, folder, v
     victim.write_bytes(ACCIDENTS[accident](victim.read_bytes()))
     broken = victim.read_bytes()
     assert victim.name in reported_by_verify(capsys, folder)
-    said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+    output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert damage(folder) == []
     assert_same(folder, undisturbed)
     assert quarantined(folder) == [broken]
@@ -100,7 +100,7 @@ def test_many_damaged_files_at_once(undisturbed, folder, capsys):
     for _ in range(2):
         for path, accident in zip(finished(folder), ACCIDENTS.values(), strict=False):
             path.write_bytes(accident(path.read_bytes()))
-        said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+        output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
         assert_same(folder, undisturbed)
     assert len(quarantined(folder)) == 2 * len(ACCIDENTS)
 
@@ -115,7 +115,7 @@ def test_a_flipped_byte_of_data(undisturbed, folder, capsys):
     with pytest.warns(UserWarning, match=victim.name):
         assert len(monmdp.load(folder)) == 21 * 11
     assert victim.name in reported_by_verify(capsys, folder)
-    said(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
+    output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
     assert damage(folder) == []
     assert_same(folder, undisturbed)
 
@@ -124,7 +124,7 @@ def test_a_flipped_byte_of_data(undisturbed, folder, capsys):
 def test_the_list_of_results_reports_damage(folder, words, capsys):
     victim = finished(folder)[0]
     victim.write_bytes(b"")
-    out = said(capsys, "results", str(folder), *words)
+    out = output_of(capsys, "results", str(folder), *words)
     assert victim.name in out
     assert "21" in out
 
@@ -132,4 +132,4 @@ def test_the_list_of_results_reports_damage(folder, words, capsys):
 def test_a_damaged_format_file(folder, capsys):
     (folder / "monmdp.json").write_text("")
     for words in (("results", str(folder)), ("reproduce", *TINY_WORDS, "--out", str(folder))):
-        assert "monmdp.json is damaged" in complaint(capsys, *words)
+        assert "monmdp.json is damaged" in error_of(capsys, *words)

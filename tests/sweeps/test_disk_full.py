@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from sweeping import TINY, TINY_WORDS, assert_same, complaint, damage, end, finished, runs_on_disk, start
+from sweeping import TINY, TINY_WORDS, assert_same, damage, end, error_of, finished, runs_on_disk, start
 
 import monmdp
 from monmdp.study import store
@@ -67,8 +67,8 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "write_atomically", full)
-        said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(folder), "--threads", "1")
-    assert f"The disk of {folder} is full" in said
+        message = error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder), "--threads", "1")
+    assert f"The disk of {folder} is full" in message
     assert not (folder / "curves" / "Walk" / "Ask").exists()
     monmdp.run_sweep([TINY], folder)
     assert_same(folder, undisturbed)
@@ -80,5 +80,5 @@ def test_a_broken_disk(tmp_path, monkeypatch, capsys):
 
     monmdp.study.store.Store(tmp_path, create=True)
     monkeypatch.setattr(store, "write_atomically", broken)
-    said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
-    assert "cannot be written: Input/output error" in said
+    message = error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path))
+    assert "cannot be written: Input/output error" in message

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from sweeping import TINY, TINY_WORDS, said
+from sweeping import TINY, TINY_WORDS, output_of
 
 import monmdp
 from monmdp.cli import reproduce
@@ -17,10 +17,10 @@ from monmdp.cli import reproduce
 
 def test_lines_where_there_is_no_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(reproduce, "LOG_EVERY", 0.0)
-    out = said(capsys, "reproduce", *TINY_WORDS, "--threads", "1", "--out", str(tmp_path))
-    told = re.findall(r"^(\d+) of 24 runs, [\d.]+ million steps/s, about \d+ s left$", out, re.MULTILINE)
-    assert told
-    assert [int(runs) for runs in told] == sorted(int(runs) for runs in told)
+    out = output_of(capsys, "reproduce", *TINY_WORDS, "--threads", "1", "--out", str(tmp_path))
+    reports = re.findall(r"^(\d+) of 24 runs, [\d.]+ million steps/s, about \d+ s left$", out, re.MULTILINE)
+    assert reports
+    assert [int(runs) for runs in reports] == sorted(int(runs) for runs in reports)
     assert "\x1b" not in out
 
 

@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from sweeping import TINY_WORDS, complaint, end, start
+from sweeping import TINY_WORDS, end, error_of, start
 
 import monmdp
 from monmdp.study.ray_cluster import RayCluster
@@ -18,8 +18,8 @@ with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra"
 def test_ray_is_not_installed(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     for on in ("ray", "ray:127.0.0.1:6379"):
-        said = complaint(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", on)
-        assert "pip install 'monmdp[ray]'" in said
+        message = error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", on)
+        assert "pip install 'monmdp[ray]'" in message
     assert not (tmp_path / "r").exists()
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from sweeping import SINGLE, TINY, TINY_WORDS, assert_same, damage, end, file_bytes, finished, runs_on_disk, said, start
+from sweeping import (
+    SINGLE,
+    TINY,
+    TINY_WORDS,
+    assert_same,
+    damage,
+    end,
+    file_bytes,
+    finished,
+    output_of,
+    runs_on_disk,
+    start,
+)
 
 import monmdp
 
@@ -19,7 +31,7 @@ def undisturbed(tmp_path_factory):
 
 def test_the_same_sweep_again_does_nothing(undisturbed, capsys):
     before = {path: path.stat().st_mtime_ns for path in finished(undisturbed)}
-    assert "Nothing to do: all 24 runs are in" in said(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))
+    assert "Nothing to do: all 24 runs are in" in output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))
     assert {path: path.stat().st_mtime_ns for path in finished(undisturbed)} == before
 
 

@@ -8,7 +8,7 @@ from sweeping import assert_same, finished
 
 import monmdp
 from monmdp.figures.data import mean_curve
-from monmdp.report import build_page
+from monmdp.report.assembly import page_data
 from monmdp.study import results as study
 from monmdp.study import store
 from monmdp.study.results import Results
@@ -56,8 +56,8 @@ def test_recorded_runs_are_read_like_any_others(recorded, tmp_path):
     assert cell.seeds == [0, 1, 2]
     assert np.array_equal(cell.final_table("q", 1), recorded.q[1], equal_nan=True)
     assert len(monmdp.mean_curves(tmp_path)) == 2
-    assert mean_curve(cell, "return").mean == pytest.approx(recorded.returns.mean(0))
-    assert "NumPyQ" in build_page(results)
+    assert np.array_equal(mean_curve(cell, "return").mean, recorded.returns.mean(0))
+    assert "NumPyQ" in str(page_data(results, (), None))
 
 
 def test_saving_equals_a_sweep(tmp_path):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sweeping import complaint, file_bytes, said
+from sweeping import error_of, file_bytes, output_of
 
 import monmdp
 
@@ -33,28 +33,28 @@ def whole(tmp_path_factory):
 def test_four_shards_into_one_folder(whole, tmp_path, capsys):
     sizes = []
     for shard in ("3/4", "1/4", "4/4", "2/4"):
-        said(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", shard)
+        output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", shard)
         sizes.append(len(file_bytes(tmp_path)))
     assert sizes == sorted(set(sizes)), "every shard adds something"
     assert file_bytes(tmp_path) == file_bytes(whole)
-    assert "Nothing to do: all 156 runs" in said(capsys, "reproduce", *WORDS, "--out", str(tmp_path))
+    assert "Nothing to do: all 156 runs" in output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path))
 
 
 def test_four_folders_merged_by_copying(whole, tmp_path, capsys):
     for shard in range(1, 5):
-        said(capsys, "reproduce", *WORDS, "--out", str(tmp_path / str(shard)), "--shard", f"{shard}/4")
+        output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path / str(shard)), "--shard", f"{shard}/4")
         shutil.copytree(tmp_path / str(shard), tmp_path / "merged", dirs_exist_ok=True)
     assert file_bytes(tmp_path / "merged") == file_bytes(whole)
 
 
 def test_a_shard_done_twice_does_nothing(tmp_path, capsys):
-    said(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", "2/4")
-    assert "Nothing to do" in said(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", "2/4")
+    output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", "2/4")
+    assert "Nothing to do" in output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", "2/4")
 
 
 @pytest.mark.parametrize("shard", ["5/4", "0/4", "1/0", "4", "1/2/3", "a/b", "-1/4", "1.5/4", ""])
 def test_shards_that_do_not_exist(tmp_path, shard, capsys):
-    assert "shard" in complaint(capsys, "reproduce", *WORDS, "--out", str(tmp_path / "r"), f"--shard={shard}")
+    assert "shard" in error_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path / "r"), f"--shard={shard}")
     assert not (tmp_path / "r").exists()
 
 

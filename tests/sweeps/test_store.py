@@ -1,4 +1,4 @@
-"""The store: what stands in the files is what `train` returns, and every file says what it is."""
+"""The store: files hold the values that `train` returns, and describe themselves."""
 
 from __future__ import annotations
 

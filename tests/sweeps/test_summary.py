@@ -7,7 +7,7 @@ import shutil
 import statistics
 
 import pytest
-from sweeping import said
+from sweeping import output_of
 
 import monmdp
 from monmdp.study.plan import requested
@@ -53,8 +53,10 @@ def test_solved_seeds(folder):
 def test_the_command_prints_the_same_numbers(folder, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     words = ("--envs", "Walk", "--monitors", "Full,Ask", "--agents", "Naive,Directed", "--seeds", "30")
-    out = said(capsys, "reproduce", *words, "--steps", "220", "--points", "8", "--out", str(folder))
-    told = {tuple(line.split()[:3]): line.split()[3:] for line in out.splitlines() if line.strip().startswith("Walk")}
+    out = output_of(capsys, "reproduce", *words, "--steps", "220", "--points", "8", "--out", str(folder))
+    printed = {
+        tuple(line.split()[:3]): line.split()[3:] for line in out.splitlines() if line.strip().startswith("Walk")
+    }
     expected = by_hand(folder)
     for monitor in ("Full", "Ask"):
         cells = {
@@ -63,7 +65,7 @@ def test_the_command_prints_the_same_numbers(folder, capsys, monkeypatch):
             if monitor in request.job.problem.name
         }
         shares = [expected[cells[agent]][0] / 30 for agent in ("Naive", "Directed")]
-        assert told["Walk", "+", monitor] == [f"{share:.0%}" for share in shares]
+        assert printed["Walk", "+", monitor] == [f"{share:.0%}" for share in shares]
     assert str(folder) in out.replace("\n", "")
 
 

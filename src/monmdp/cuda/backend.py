@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.cuda.compiling import ADVICE, Program, UnsuitableError, evaluation_kernel, program_for, training_kernel
+from monmdp.cuda.compiling import ADVICE, UnsuitableError, evaluation_kernel, training_kernel
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
 from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
-from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Work, waves
+from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
 from monmdp.cuda.views import schema_of
 from monmdp.errors import MonMDPError
 from monmdp.training.job import Finished, Job
@@ -141,7 +141,7 @@ class Launch:
             table, state = first_values(group, self.base + offset, addresses, self.program.shape.onchip)
             tables.append(table)
             send(offset + group.state_start, state)
-            for item in group.fields.values():
+            for item in group.rest.values():
                 if item.word is not None:
                     place = self.base + offset + item.offset
                     gpu.fill(place, item.word, item.stride * len(group.seeds), stream)
@@ -178,7 +178,7 @@ class Launch:
         """The parts, and the steps and points that their seeds have done."""
         for group, parts, offset in self.groups:
             done = np.zeros((len(group.seeds), 2), np.int64)
-            gpu.fetch(self.base + offset + group.fields["progress"].offset, done)
+            gpu.fetch(self.base + offset + group.rest["progress"].offset, done)
             yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
 
 
@@ -256,9 +256,8 @@ def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]
     capability = gpu.capability
     for launch in launches:
         launch.function = gpu.function(training_kernel(launch.program, capability))
-        runs = [group.template for group, *_ in launch.groups if group.job.episodes == 0]
-        if runs:
-            schema = schema_of(Evaluated(runs[0].snapshots, runs[0].world, runs[0].episodes))
+        if any(group.job.episodes == 0 for group, *_ in launch.groups):
+            schema = schema_of(Evaluated(*launch.groups[0][0].run[:3]))
             launch.evaluation = gpu.function(evaluation_kernel(schema, capability))
     taken.append(gpu.take(sum(launch.size + launch.table_bytes for launch in launches)))
     place = taken[0]

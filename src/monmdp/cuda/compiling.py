@@ -14,13 +14,12 @@ import threading
 import types
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from monmdp.cuda.schedule import EVALUATING, Shape, shape_for
+from monmdp.cuda.schedule import EVALUATING, Program
 from monmdp.cuda.views import Schema
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import cache_folder
-from monmdp.training.job import Job
 
 _COMPILING = threading.RLock()
 #: Precedes the name of a kernel in PTX.
@@ -33,20 +32,6 @@ ADVICE = "Train it with device 'cpu' or 'auto'."
 
 class UnsuitableError(MonMDPError):
     """An agent that cannot run on a GPU."""
-
-
-class Program(NamedTuple):
-    """What a training kernel is compiled for: an agent class, its runs, the launch, and whether rewards have noise."""
-
-    agent: Any
-    schema: Schema
-    shape: Shape
-    noisy: bool
-
-
-def program_for(job: Job, schema: Schema) -> Program:
-    """The training program of a job whose runs have a schema."""
-    return Program(type(job.agent), schema, shape_for(job), bool((job.world.reward_noise > 0).any()))
 
 
 @functools.lru_cache(maxsize=64)
@@ -72,7 +57,7 @@ def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> str:
     """The kernel that evaluates kept policies; schema is that of `Evaluated`."""
 
     def make() -> str:
-        from monmdp.cuda.evaluation import evaluation_body
+        from monmdp.cuda.kernels import evaluation_body
 
         return compile_kernel(evaluation_body(schema), 7, capability, (32, EVALUATING), "The exact evaluation")
 

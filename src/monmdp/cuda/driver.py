@@ -90,9 +90,7 @@ class Device:
 
     def send(self, address: int, values: np.ndarray, stream: Any = None) -> None:
         """Copy a contiguous array to the device; keep the array until the stream has done it."""
-        if values.nbytes and stream is None:
-            self._call("cuMemcpyHtoD", address, values.ctypes.data, values.nbytes)
-        elif values.nbytes:
+        if values.nbytes:
             self._call("cuMemcpyHtoDAsync", address, values.ctypes.data, values.nbytes, stream)
 
     def fetch(self, address: int, values: np.ndarray) -> None:

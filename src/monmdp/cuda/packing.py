@@ -110,93 +110,93 @@ def aligned(size: int, unit: int = ALIGNMENT) -> int:
     return -(-size // unit) * unit
 
 
-class Field(NamedTuple):
-    """One array of all runs of a group: that of run i begins at byte offset + i * stride of the group.
+class Separate(NamedTuple):
+    """An array of all runs of a group outside results and state; word: the four bytes to fill it with, or None."""
 
-    template: its first value; word: the four bytes to fill it with, None if it is copied or left uninitialised.
-    """
-
-    template: np.ndarray
     offset: int
     stride: int
-    word: int | None = None
-
-    def of_runs(self, content: np.ndarray, runs: int, begin: int = 0) -> np.ndarray:
-        """The array of all runs, [runs, ...], as a view of the group's bytes from `begin` on."""
-        shape, strides = self.template.shape, self.template.strides
-        return np.ndarray((runs, *shape), self.template.dtype, content, self.offset - begin, (self.stride, *strides))
+    word: int | None
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Some seeds of a job on the device: arrays that their runs share by name, and fields by name.
+    """Some seeds of a job on the device.
 
-    In a group of `size` bytes, results end at state_start, and the state ends at copied_back.
+    shared: arrays that no kernel writes, by name. results and state: the arrays of a run in these sections, as a
+    structured type; rest: the other arrays, by name. run: the run of the first seed.
     """
 
     job: Job
     seeds: list[int]
     schema: Schema
-    template: Run
+    run: Run
     shared: dict[str, np.ndarray]
-    fields: dict[str, Field]
-    state_start: int
-    copied_back: int
+    results: Any
+    state: Any
+    rest: dict[str, Separate]
     size: int
     seeds_differ: bool
 
     @property
-    def state(self) -> dict[str, Field]:
-        """The fields that are copied to the device."""
-        return {n: field for n, field in self.fields.items() if self.state_start <= field.offset < self.copied_back}
+    def state_start(self) -> int:
+        return aligned(self.results.itemsize * len(self.seeds))
+
+    @property
+    def copied_back(self) -> int:
+        """Where the state ends, and with it what is copied back."""
+        return self.state_start + aligned(self.state.itemsize * len(self.seeds))
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Where the first run's array begins in the group, and the distance between runs."""
+        for section, start in ((self.results, 0), (self.state, self.state_start)):
+            if name in section.names:
+                return start + section.fields[name][1], section.itemsize
+        return self.rest[name].offset, self.rest[name].stride
 
     def onchip_bytes(self, room: int) -> int:
         """The size of the arrays at the beginning of a run's state that fit into `room` bytes."""
-        ends = [field.offset - self.state_start + aligned(field.template.nbytes, UNIT) for field in self.state.values()]
-        return max((end for end in ends if end <= room), default=0)
+        ends = [offset for _, offset, *_ in self.state.fields.values()] + [self.state.itemsize]
+        return int(max(end for end in ends if end <= room))
 
 
 def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     """Lay out the runs of some seeds."""
-    template = new_run(job, seeds[0], stop)
-    schema = schema_of(template)
+    run = new_run(job, seeds[0], stop)
+    schema = schema_of(run)
     shared: dict[str, np.ndarray] = {}
     results: dict[str, np.ndarray] = {}
     state: dict[str, np.ndarray] = {}
-    rest: dict[str, tuple[np.ndarray, int | None]] = {}
-    for leaf, value in zip(schema.leaves, leaf_values(template), strict=True):
+    rest: dict[str, tuple[int, int | None]] = {}
+    for leaf, value in zip(schema.leaves, leaf_values(run), strict=True):
+        name = leaf.name
         if not leaf.ndim:
             continue
         if leaf.root in ("world", "point_steps", "stop") or not value.flags.writeable:
-            shared[leaf.name] = value
-        elif leaf.name == "progress":
-            rest[leaf.name] = (value, 0)
-        elif leaf.name == "snapshots.policies":
-            rest[leaf.name] = (value, None)
+            shared[name] = value
+        elif name in ("progress", "snapshots.policies"):
+            rest[name] = value.nbytes, 0 if name == "progress" else None
         elif leaf.root in ("record", "snapshots"):
-            results[leaf.name] = value
-        elif leaf.name in TABLES or (word := constant_word(value)) is None:
-            state[leaf.name] = value
+            results[name] = value
+        elif name in TABLES or (word := constant_word(value)) is None:
+            state[name] = value
         else:
-            rest[leaf.name] = (value, word)
-    fields: dict[str, Field] = {}
-    state_start = _add_per_run(fields, results, 0, len(seeds))
+            rest[name] = value.nbytes, word
     by_size = dict(sorted(state.items(), key=lambda item: item[1].nbytes))
-    size = copied_back = _add_per_run(fields, by_size, state_start, len(seeds))
-    for name, (value, word) in rest.items():
-        fields[name] = Field(value, size, aligned(value.nbytes, UNIT), word)
-        size += aligned(fields[name].stride * len(seeds))
-    differ = _seeds_differ(job, seeds, template)
-    return Group(job, seeds, schema, template, shared, fields, state_start, copied_back, size, differ)
+    separate: dict[str, Separate] = {}
+    differ = _seeds_differ(job, seeds, run.memory)
+    sections = (_per_run(results), _per_run(by_size))
+    size = sum(aligned(section.itemsize * len(seeds)) for section in sections)
+    for name, (nbytes, word) in rest.items():
+        separate[name] = Separate(size, aligned(nbytes, UNIT), word)
+        size += aligned(separate[name].stride * len(seeds))
+    return Group(job, seeds, schema, run, shared, *sections, separate, size, differ)
 
 
-def _add_per_run(fields: dict[str, Field], arrays: dict[str, np.ndarray], start: int, runs: int) -> int:
-    """Add a section whose arrays are contiguous per run; returns where it ends."""
-    stride, offset = sum(aligned(value.nbytes, UNIT) for value in arrays.values()), start
-    for name, value in arrays.items():
-        fields[name] = Field(np.ascontiguousarray(value), offset, stride)
-        offset += aligned(value.nbytes, UNIT)
-    return start + aligned(stride * runs)
+def _per_run(arrays: dict[str, np.ndarray]) -> Any:
+    """The structured type of some arrays, one after the other."""
+    ends = np.cumsum([0, *(aligned(value.nbytes, UNIT) for value in arrays.values())]).tolist()
+    formats = [(value.dtype, value.shape) for value in arrays.values()]
+    return np.dtype({"names": [*arrays], "formats": formats, "offsets": ends[:-1], "itemsize": ends[-1]})
 
 
 def constant_word(values: np.ndarray) -> int | None:
@@ -207,17 +207,16 @@ def constant_word(values: np.ndarray) -> int | None:
     return int(words[0]) if (words == words[0]).all() else None
 
 
-def _seeds_differ(job: Job, seeds: list[int], template: Run) -> bool:
-    """Whether the memories of the first and the last seed differ in more than the fields that the agent declares.
+def _seeds_differ(job: Job, seeds: list[int], memory: Any) -> bool:
+    """Whether the first seed's memory and the last seed's differ in more than the fields that the agent declares.
 
     Read-only arrays are the same for all seeds by definition.
     """
     if not isinstance(job.agent, HasSeededMemory):
         return True
     declared = job.agent.seeded(job.world, seeds[0])
-    other = job.agent.memory(job.world, job.steps, seeds[-1]) if len(seeds) > 1 else template.memory
-    leaves = schema_of(other).leaves
-    for leaf, one, two in zip(leaves, leaf_values(template.memory), leaf_values(other), strict=True):
+    other = job.agent.memory(job.world, job.steps, seeds[-1]) if len(seeds) > 1 else memory
+    for leaf, one, two in zip(schema_of(other).leaves, leaf_values(memory), leaf_values(other), strict=True):
         fixed = leaf.ndim > 0 and not one.flags.writeable
         if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
             return True
@@ -242,58 +241,57 @@ def row_words(schema: Schema) -> int:
 
 
 def first_values(group: Group, base: int, addresses: dict[int, int], room: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a group's runs, and the bytes of their state before the first step.
+    """The rows of a group's runs, and their state before the first step.
 
     base: the group's address; addresses: those of shared arrays, by id; room: bytes of on-chip memory.
     """
-    runs, onchip, state = len(group.seeds), group.onchip_bytes(room), group.state
-    table = np.zeros((runs, row_words(group.schema)), np.int64)
-    number = np.arange(runs, dtype=np.int64)
-    for leaf, value in zip(group.schema.leaves, leaf_values(group.template), strict=True):
+    onchip, number = group.onchip_bytes(room), np.arange(len(group.seeds), dtype=np.int64)
+    table = np.zeros((len(group.seeds), row_words(group.schema)), np.int64)
+    state = np.zeros(len(group.seeds), group.state)
+    numbers = {leaf.name: leaf for leaf in group.schema.leaves if not leaf.ndim}
+    for leaf, value in zip(group.schema.leaves, leaf_values(group.run), strict=True):
+        name = leaf.name
         if not leaf.ndim:
             table[:, leaf.word] = number_word(leaf, value)
             continue
         table[:, leaf.word + 1 : leaf.word + 1 + leaf.ndim] = value.shape
-        if leaf.name in group.shared:
+        if name in group.shared:
             table[:, leaf.word] = addresses[id(value)]
             continue
-        field = group.fields[leaf.name]
-        is_onchip = leaf.name in state and field.offset - group.state_start < onchip
-        place = group.state_start - field.offset - 1 if is_onchip else base + field.offset + number * field.stride
-        table[:, leaf.word] = place
+        offset, stride = group.place(name)
+        table[:, leaf.word] = base + offset + number * stride
+        if name in group.state.names:
+            state[name] = value
+            if offset - group.state_start < onchip:
+                table[:, leaf.word] = -1 - (offset - group.state_start)
     keys = [_keys_of(seed) for seed in group.seeds]
     cursors = [new_cursor(group.job.world, key) for key in keys]
     for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
         first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
         table[:, first : first + values.shape[1]] = values
-    table[:, -2] = base + group.state_start + number * max(field.stride for field in state.values())
-    table[:, -1] = onchip // 8
-    content = np.zeros(group.copied_back - group.state_start, np.uint8)
-    views = {name: field.of_runs(content, runs, group.state_start) for name, field in state.items()}
-    for name, field in state.items():
-        views[name][:] = field.template
-    numbers = {leaf.name: leaf for leaf in group.schema.leaves if not leaf.ndim}
     for i, seed in enumerate(group.seeds):
         for name, value in _of_seed(group, seed).items():
-            if name in views:
-                views[name][i] = value
+            if name in group.state.names:
+                state[name][i] = value
             elif name in numbers:
                 table[i, numbers[name].word] = number_word(numbers[name], value)
-    return table, content
+    table[:, -2] = base + group.state_start + number * state.itemsize
+    table[:, -1] = onchip // 8
+    return table, state
 
 
 def unpack(group: Group, content: np.ndarray) -> list[Finished]:
     """The record and the final tables of every run, from the bytes of results and state."""
-    runs = len(group.seeds)
-    arrays = {
-        name: field.of_runs(content, runs) for name, field in group.fields.items() if field.offset < group.copied_back
-    }
+    runs, start = len(group.seeds), group.state_start
+    results = content[: runs * group.results.itemsize].view(group.results)
+    state = content[start : start + runs * group.state.itemsize].view(group.state)
+    recorded = [results[f"record.{metric.attribute}"] for metric in METRICS]
     if group.job.episodes == 0:
-        versions = arrays["snapshots.versions"].astype(np.int64)
-        arrays["record.returns"] = np.take_along_axis(arrays["snapshots.values"], versions, 1)
-    arrays.setdefault("memory.reward_model", np.zeros((runs, 0)))
-    recorded = [arrays[f"record.{metric.attribute}"] for metric in METRICS]
-    tables = {name.removeprefix("memory."): arrays[name] for name in TABLES}
+        versions = results["snapshots.versions"].astype(np.int64)
+        returns = np.take_along_axis(results["snapshots.values"], versions, 1)
+        recorded[Record._fields.index("returns")] = returns
+    none = np.zeros((runs, 0))
+    tables = {name.removeprefix("memory."): state[name] if name in group.state.names else none for name in TABLES}
     return [
         (
             Record(*(values[i] for values in recorded)),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from monmdp.agents.base import memory_bytes
 from monmdp.cuda.packing import words_per_state
+from monmdp.cuda.views import Schema
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
 from monmdp.training.job import Job
@@ -93,3 +94,17 @@ def shape_for(job: Job) -> Shape:
         return WARPS
     goals = job.world.n_acting_states * job.world.n_actions
     return next(shape for least, shape in BLOCKS if goals >= least)
+
+
+class Program(NamedTuple):
+    """What a training kernel is compiled for: an agent class, its runs, the launch, and whether rewards have noise."""
+
+    agent: Any
+    schema: Schema
+    shape: Shape
+    noisy: bool
+
+
+def program_for(job: Job, schema: Schema) -> Program:
+    """The training program of a job whose runs have a schema."""
+    return Program(type(job.agent), schema, shape_for(job), bool((job.world.reward_noise > 0).any()))

@@ -55,6 +55,11 @@ class Tracker:
         """Training steps done."""
         return int(self.progress[:, 0].sum())
 
+    @property
+    def seconds(self) -> float:
+        """Estimated seconds that these steps take on one core."""
+        return self.batch.seconds * self.steps / self.batch.steps
+
     def latest(self) -> Iterator[tuple[int, float, int]]:
         """The steps done, the last recorded return and the number of observed rewards of each seed."""
         for (steps, points), record in zip(self.progress.tolist(), self.records, strict=True):
@@ -70,7 +75,7 @@ class Executor(ABC):
 
     def __init__(self) -> None:
         self.running: dict[Any, Tracker] = {}
-        self._steps, self._seconds = 0, 0.0
+        self._done = 0, 0.0
 
     @abstractmethod
     def start(self, batches: Sequence[Batch]) -> None:
@@ -87,40 +92,40 @@ class Executor(ABC):
     def stop(self) -> Sequence[Outcome]:
         """End all training soon and release all resources; returns the finished seeds of stopped batches."""
 
-    def steps_done(self) -> int:
-        """Training steps done so far."""
-        return self._steps + sum(tracker.steps for tracker in list(self.running.values()))
+    def done(self) -> tuple[int, float]:
+        """Training steps done so far, and the estimated seconds that they take on one core."""
+        steps, seconds = self._done
+        for tracker in self.running.values():
+            steps += tracker.steps
+            seconds += tracker.seconds
+        return steps, seconds
 
-    def seconds_done(self) -> float:
-        """Estimated seconds that these steps take on one core."""
-        return self._seconds + sum(_seconds(tracker) for tracker in list(self.running.values()))
-
-    def _finish(self, key: Any) -> Tracker:
+    def _finish(self, key: Any) -> None:
         """Move a batch from the running ones to the totals."""
         tracker = self.running.pop(key)
-        self._steps += tracker.steps
-        self._seconds += _seconds(tracker)
-        return tracker
-
-
-def _seconds(tracker: Tracker) -> float:
-    return tracker.batch.seconds * tracker.steps / tracker.batch.steps
+        self._done = self._done[0] + tracker.steps, self._done[1] + tracker.seconds
 
 
 def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outcome], None], watch: Watch) -> None:
-    """Train batches: `deliver` gets every outcome. An error or an interrupt ends training soon, and is raised after
-    the finished seeds were delivered."""
+    """Train batches; `deliver` gets every outcome.
+
+    An error or an interrupt ends training soon, and is raised after the finished seeds were delivered.
+    """
     if not batches:
         return
+    watched = 0.0
     try:
         executor.start(batches)
         while (outcomes := executor.poll(watch)) is not None:
             for outcome in outcomes:
                 deliver(outcome)
-            watch()
+            if time.monotonic() - watched >= WATCH_EVERY:
+                watch()
+                watched = time.monotonic()
     finally:
         for outcome in executor.stop():
             deliver(outcome)
+    watch()
 
 
 class Threads(Executor):

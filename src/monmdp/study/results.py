@@ -19,7 +19,7 @@ from monmdp.exact.solve import policy_return
 from monmdp.join import make
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, sync_folder, write_parquet
+from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
@@ -234,7 +234,6 @@ def _merge(entries: list[Entry], kind: str) -> None:
     seeds = sorted({seed for entry in entries for seed in entry.seeds})
     folder, settings = entries[0].path.parent, entries[0].settings
     path = write_parquet(folder, read_runs(entries, seeds).combine_chunks(), kind, settings, seeds)
-    sync_folder(folder)
     for entry in entries:
         if entry.path != path:
             entry.path.unlink()

@@ -74,7 +74,6 @@ class Saver:
         self._pool.shutdown(wait=True)
         try:
             self.check()
-            self._store.sync()
         except OSError:
             if kind is None:
                 raise
@@ -137,9 +136,10 @@ def run_sweep(
 
     def watch() -> None:
         saver.check()
-        report.done_seconds = sum(executor.seconds_done() for executor, _ in assigned)
+        steps, seconds = zip(*(executor.done() for executor, _ in assigned), strict=True)
+        report.done_seconds = sum(seconds)
         if watcher is not None:
-            watcher(report, sum(executor.steps_done() for executor, _ in assigned))
+            watcher(report, sum(steps))
 
     try:
         with Saver(store, report) as saver:

@@ -74,7 +74,6 @@ class Store:
     def __init__(self, folder: Path | str, create: bool = False) -> None:
         self.folder = Path(folder)
         self._format_file = self.folder / "monmdp.json"
-        self._unsynced: set[Path] = set()
         if create:
             self._create()
         elif not self.folder.is_dir():
@@ -113,18 +112,12 @@ class Store:
         yield from sorted((self.folder / kind).rglob("*.parquet"))
 
     def save(self, curves: Curves) -> list[Path]:
-        """Write the tables and the curves of some seeds; `sync` makes their names survive a power failure."""
-        paths = []
-        for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves))):
-            place = self.place(kind, curves.settings)
-            self._unsynced.add(place)
-            paths.append(write_parquet(place, table, kind, curves.settings, curves.seeds))
-        return paths
-
-    def sync(self) -> None:
-        """Flush the folders that have new files to disk."""
-        while self._unsynced:
-            sync_folder(self._unsynced.pop())
+        """Write the tables and the curves of some seeds; returns the two files."""
+        settings = curves.settings
+        return [
+            write_parquet(self.place(kind, settings), table, kind, settings, curves.seeds)
+            for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves)))
+        ]
 
     def quarantine(self, path: Path) -> Path:
         """Move a damaged file into the subfolder `damaged`, where no reader looks; returns its new path."""
@@ -153,7 +146,6 @@ def save(curves: Curves, folder: Path | str) -> None:
         raise MonMDPError(f"{replaced[0]} has some of these seeds and others; save all seeds together.")
     try:
         written = store.save(curves)
-        store.sync()
     except OSError as error:
         raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
     for path in set(replaced) - set(written):
@@ -175,14 +167,11 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> tuple[Entry,
     for column in columns or ():
         if column not in names and column not in added:
             raise MonMDPError(f"Results have no column {column!r}. {nearest(column, names)}")
-    try:
-        table = file.read(columns=columns, use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        raise DamagedFileError(path, f"is damaged: {_first_line(error)}") from None
-    rows = file.metadata.num_rows
+    table = file.read(columns=columns, use_threads=False)
     for column, metric in added.items():
         if columns is None or column in columns:
-            table = table.append_column(column, pa.nulls(rows, pa.from_numpy_dtype(metric.dtype)))
+            nulls = pa.nulls(file.metadata.num_rows, pa.from_numpy_dtype(metric.dtype))
+            table = table.append_column(column, nulls)
     return entry, table
 
 
@@ -294,15 +283,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Flush the names of a folder's files to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def is_disk_full(error: BaseException) -> bool:
     """Whether an error means that there is no space left."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
@@ -311,7 +291,3 @@ def is_disk_full(error: BaseException) -> bool:
 def _folder_name(name: str) -> str:
     """A name as a folder: readable, valid on every system, and without `key=value`, which readers take for a column."""
     return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0].rstrip(".") if str(error) else type(error).__name__
