@@ -19,7 +19,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
-    from monmdp.paper.claims import Claim
+    from monmdp.paper.evidence import Claim
     from monmdp.study.results import Results as StoredResults
 
 RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")

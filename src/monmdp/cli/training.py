@@ -83,7 +83,7 @@ class Train(TrainingArguments):
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:
-            from monmdp.figures.plot import plot_curves
+            from monmdp.figures.curves import plot_curves
 
             plot_curves(curves, self.plot)
         if self.json:
