@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
 
-from monmdp.environments.grid import TILES, Tile
+from monmdp.environments.catalogue import TILES, Tile
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
-from monmdp.render.tiles import Brush, paint_agent, paint_tile
+from monmdp.render.tiles import Shape, agent_shapes, paint, tile_shapes
 
 #: Largest number of cells across the figure, cells between pictures, cells of a name, inches per cell.
 ACROSS, GAP, NAME, CELL = 24, 1, 1, style.WIDTH / 24.3
@@ -50,9 +50,9 @@ def environments(data: FigureData) -> Drawing:
         _paint(draw, picture)
     for i, (tile, meaning) in enumerate(legend):
         x, y = i % per_line * ENTRY, height + 0.2 + 1.2 * (i // per_line)
-        paint_tile(_brush(draw, x, y, 0.8), tile)
+        _paint_cell(draw, tile_shapes(tile), x, y, 0.8)
         if meaning == START:
-            paint_agent(_brush(draw, x, y, 0.8), None)
+            _paint_cell(draw, agent_shapes(None), x, y, 0.8)
         draw.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
     names = ("environment", "row", "column", "tile", "state", "start_probability")
     return Drawing(figure, names, [row for picture in pictures for row in _rows(picture)])
@@ -101,21 +101,22 @@ class ShapeDraw:
         (left, top), (right, bottom) = corners
         self._add(Ellipse(((left + right) / 2, (top + bottom) / 2), right - left, bottom - top), fill, outline)
 
-    def polygon(self, points: Points, fill: Any) -> None:
+    def polygon(self, points: Points, fill: Any = None, outline: Any = None, width: int = 0) -> None:
         """A filled shape through points."""
-        self._add(Polygon(points), fill, None)
+        self._add(Polygon(points), fill, outline)
 
     def line(self, points: Points, fill: Any, width: int, joint: str = "") -> None:
         """A line through points."""
         x, y = zip(*points, strict=True)
-        self.axes.plot(x, y, color=_rgb(fill), linewidth=72 * CELL * width / UNITS, zorder=self._next())
+        self.axes.plot(x, y, color=fill, linewidth=72 * CELL * width / UNITS, zorder=self._next())
 
     def text(self, x: float, y: float, text: str, **properties: Any) -> None:
         """A text at a point, in cells."""
         self.axes.text(x * UNITS, y * UNITS, text, zorder=self._next(), **properties)
 
     def _add(self, shape: Patch, fill: Any, outline: Any) -> None:
-        shape.set(facecolor=_rgb(fill), edgecolor=_rgb(outline), linewidth=0.5 if outline else 0, zorder=self._next())
+        colours = {"facecolor": fill or "none", "edgecolor": outline or "none"}
+        shape.set(**colours, linewidth=0.5 if outline else 0, zorder=self._next())
         self.axes.add_patch(shape)
 
     def _next(self) -> float:
@@ -123,14 +124,9 @@ class ShapeDraw:
         return self.order
 
 
-def _rgb(colour: Any) -> Any:
-    """A colour of tiles, with parts from 0 to 255, as one of matplotlib."""
-    return tuple(part / 255 for part in colour) if isinstance(colour, tuple) else colour or "none"
-
-
-def _brush(draw: Any, x: float, y: float, size: float) -> Brush:
-    """A brush for the square with this corner and side, in cells."""
-    return Brush(draw, round(x * UNITS), round(y * UNITS), round(size * UNITS))
+def _paint_cell(draw: ShapeDraw, shapes: list[Shape], x: float, y: float, size: float) -> None:
+    """Paint shapes into the square with this corner and side, in cells."""
+    paint(draw, shapes, round(x * UNITS), round(y * UNITS), round(size * UNITS))
 
 
 def _paint(draw: ShapeDraw, picture: Picture) -> None:
@@ -146,7 +142,7 @@ def _paint(draw: ShapeDraw, picture: Picture) -> None:
     side = width / table.layout.columns
     for row, tiles in enumerate(table.layout.tiles):
         for column, tile in enumerate(tiles):
-            paint_tile(_brush(draw, left + column * side, top + row * side, side), tile)
+            _paint_cell(draw, tile_shapes(tile), left + column * side, top + row * side, side)
     for state, (row, column) in enumerate(table.layout.cells):
         x, y = left + column * side, top + row * side
         reward = _unmarked_reward(table, state, table.layout.tiles[row][column])
@@ -154,7 +150,7 @@ def _paint(draw: ShapeDraw, picture: Picture) -> None:
             size = fitting_size(len(number(reward)) + 1, side * CELL)
             draw.text(x + side / 2, y + side / 2, number(reward), size=size, weight="bold", ha="center", va="center")
         if state in np.flatnonzero(table.start > 0)[:8]:
-            paint_agent(_brush(draw, x, y, side), None)
+            _paint_cell(draw, agent_shapes(None), x, y, side)
 
 
 def _unmarked_reward(table: EnvironmentTable, state: int, tile: str) -> float:

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import as_agent
-from monmdp.factors import Layout
+from monmdp.agents.base import AGENTS
 from monmdp.figures.style import agent_styles
 from monmdp.join import make
-from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.problem import Floats, Integers, Layout, MonMDP
 from monmdp.report.overview import levels, pack
 from monmdp.study.snapshots import Snapshots, take_snapshots
 from monmdp.training.metrics import METRICS
@@ -88,7 +87,7 @@ def _run(run: Snapshots) -> dict[str, Any]:
     metrics = {metric.column: getattr(run, metric.attribute) for metric in METRICS}
     return {
         "agent": run.agent,
-        "levels": levels(run.optimal_return, getattr(as_agent(run.agent), "beta_bar", None)),
+        "levels": levels(run.optimal_return, getattr(AGENTS.build(run.agent), "beta_bar", None)),
         "metrics": {name: pack(values) for name, values in metrics.items() if np.isfinite(values).any()},
         **{name: pack(values) for name, values in arrays.items()},
     }
