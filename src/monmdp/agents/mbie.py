@@ -267,6 +267,7 @@ class MonitoredMBIE(Agent):
     act = act_mbie
     update = update_mbie
     begin = begin_mbie
+    device_kernel = "warp"
 
     def defaults(self, bounds: Bounds) -> dict[str, Any]:
         return {"q_max": bounds.maximum_value, "minimum_reward": bounds.minimum_reward}

@@ -28,14 +28,14 @@ class Leaf(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """The shape of a nested named tuple: its leaves in order, its classes, and a Python expression that rebuilds it.
+    """The shape of a nested named tuple: its leaves in order, its classes and record types, and how to rebuild it.
 
-    The expression uses kinds[i] as kind_i; words and floats, the same row as integers and as floats; and onchip, the
-    address of on-chip memory, to which negative addresses -1 - offset refer.
+    The Python expression uses kinds[i] as kind_i; words and floats, the same row as integers and as floats; and
+    onchip, the address of on-chip memory, to which negative addresses -1 - offset refer.
     """
 
     leaves: tuple[Leaf, ...]
-    kinds: tuple[type, ...]
+    kinds: tuple[Any, ...]
     expression: str
 
     @property
@@ -46,12 +46,12 @@ class Schema(NamedTuple):
 def schema_of(values: Any) -> Schema:
     """The schema of a named tuple; raises if a field is neither an array, a number nor such a tuple."""
     leaves: list[Leaf] = []
-    kinds: list[type] = []
+    kinds: list[Any] = []
     expression = _describe(values, "", leaves, kinds)
     return Schema(tuple(leaves), tuple(kinds), expression)
 
 
-def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[type]) -> str:
+def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> str:
     """Add the leaves and classes of a value; returns the expression that rebuilds it."""
     if hasattr(value, "_fields"):
         kinds.append(type(value))
@@ -64,11 +64,14 @@ def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[type]) -> s
     if not is_number and not (isinstance(value, np.ndarray) and value.ndim in (1, 2)):
         raise _unsupported(name, value)
     dtype, ndim = np.asarray(value).dtype, np.ndim(value)
-    if dtype.kind not in "biuf":
+    if dtype.kind not in ("biufV" if ndim else "biuf"):
         raise _unsupported(name, value)
     word = leaves[-1].word + 1 + leaves[-1].ndim if leaves else 0
     leaves.append(Leaf(name, word, dtype, ndim))
     scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+    if dtype.kind == "V":
+        kinds.append(dtype)
+        scalar = f"kind_{len(kinds) - 1}"
     if ndim:
         lengths = "".join(f"words[{word + axis}], " for axis in range(1, 1 + ndim))
         return f"array_at(located(words[{word}], onchip), ({lengths}), {scalar})"
