@@ -71,8 +71,7 @@ def draw_panels(
     least = style.WIDTH if down == across == 1 else 0.65 * across + LEFT
     width = max(min(LEFT + 2.5 * across, style.WIDTH), least)
     panel_width = (width - LEFT) / across - 0.1
-    longest = style.LABEL * style.CHARACTER * max(len(text) for text, _ in legend)
-    legend_columns = min(max(int(width / (SAMPLE + longest)), 1), len(legend))
+    legend_columns = _legend_columns([text for text, _ in legend], width)
     above = AROUND + 0.15 * -(-len(legend) // legend_columns)
     fitting = (style.HEIGHT - above) / down - BELOW
     high = panel_height or max(min(max((0.86 if across > 2 else 0.66) * panel_width, 0.62), fitting), 0.5)
@@ -96,6 +95,15 @@ def draw_panels(
         finish(axes, bands, key)
         _draw_curves(axes, bands, styles)
     return figure
+
+
+def _legend_columns(texts: Sequence[str], width: float) -> int:
+    """The most columns of a legend that fits; matplotlib fills it column by column."""
+    for columns in range(len(texts), 1, -1):
+        longest = [max(map(len, part)) for part in np.array_split(np.array(texts, object), columns)]
+        if sum(SAMPLE + style.LABEL * style.CHARACTER * characters for characters in longest) <= width:
+            return columns
+    return 1
 
 
 def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
