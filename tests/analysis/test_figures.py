@@ -20,7 +20,7 @@ from scipy import stats
 
 import monmdp
 from monmdp.cli import main
-from monmdp.environments.rule import Rule
+from monmdp.environments import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
 from monmdp.figures.curves import return_limits
 from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points

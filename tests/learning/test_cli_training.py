@@ -14,7 +14,7 @@ from comparing import CURVES, TABLES, same
 
 import monmdp
 from monmdp.cli import main
-from monmdp.cli.train import progress_of
+from monmdp.cli.training import progress_of
 from monmdp.study.train import Status
 from monmdp.training.metrics import METRICS
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import monmdp
 from monmdp.cli import main
-from monmdp.cli.watch import LastStep, advance, picture
+from monmdp.cli.training import LastStep, advance, picture
 from monmdp.paper import benchmark
 from monmdp.study.snapshots import Run
 from monmdp.training.job import Job
@@ -106,7 +106,7 @@ from dataclasses import dataclass
 from monmdp.agents import AGENTS, QLearner
 from monmdp.agents.choices import choose_any
 from monmdp.cli import main
-from monmdp.cli.watch import LastStep, advance, picture
+from monmdp.cli.training import LastStep, advance, picture
 from monmdp.kernels.compile import inlined
 
 @inlined

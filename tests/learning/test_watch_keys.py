@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from rich.console import Console
 
-from monmdp.cli.watch import Watch, keyboard
+from monmdp.cli.training import Watch, keyboard
 
 
 def watched(monkeypatch, keys: str, **options) -> str:
@@ -23,7 +23,7 @@ def watched(monkeypatch, keys: str, **options) -> str:
     def typing():
         yield lambda deadline: next(typed, "q")
 
-    monkeypatch.setattr("monmdp.cli.watch.keyboard", typing)
+    monkeypatch.setattr("monmdp.cli.training.keyboard", typing)
     console = Console(file=io.StringIO(), force_terminal=True, width=150, height=60, color_system=None)
     Watch("Loop", steps=500, fps=100_000, **options).run(console)
     return console.file.getvalue()

@@ -10,14 +10,12 @@ from collections.abc import Callable, Sequence
 
 import tyro
 
-from monmdp.cli.bench import Bench
-from monmdp.cli.doctor import Doctor
+from monmdp.cli.machine import Bench, Doctor
 from monmdp.cli.problems import List, Optima, Solve
 from monmdp.cli.reproduce import Reproduce
 from monmdp.cli.results import Claims, Export, Figure, Report, Results
 from monmdp.cli.shared import Command, new_console, print_line
-from monmdp.cli.train import Train
-from monmdp.cli.watch import Watch
+from monmdp.cli.training import Train, Watch
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import terminal
 
@@ -49,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console, errors = new_console(), new_console(stderr=True)
     try:
         if words[:1] in ([], ["-h"], ["--help"]):
-            console.print(DESCRIPTION, terminal((), _summaries()), EXAMPLES, sep="\n")
+            summaries = [(name, (command.__doc__ or "").partition("\n")[0]) for name, command in COMMANDS.items()]
+            console.print(DESCRIPTION, terminal((), summaries), EXAMPLES, sep="\n")
         elif words == ["--version"]:
             from monmdp import __version__
 
@@ -65,11 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_line(errors, "monmdp: interrupted.")
         return 130
     return 0
-
-
-def _summaries() -> list[tuple[str, str]]:
-    """Every command with the first line of its help."""
-    return [(name, (command.__doc__ or "").partition("\n")[0]) for name, command in COMMANDS.items()]
 
 
 def _parse(words: list[str]) -> Command:

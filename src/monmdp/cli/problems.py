@@ -6,20 +6,19 @@ import dataclasses
 import inspect
 import re
 from dataclasses import dataclass
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line
+from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line, print_warnings
 from monmdp.tables import terminal
 
-if TYPE_CHECKING:
-    from monmdp.exact.solve import Solution
-
-#: Names before their meaning in the docstring of a class, such as `beta_bar: explore while β is above it.`
-OPTION_NAMES = re.compile(r"(?:^|(?<=\. ))(\w+(?:(?:, | and )\w+)*): ", re.MULTILINE)
+#: Attributes of a solution that `monmdp solve` prints.
+SOLUTION = (
+    "optimal_return", "minimax_return", "cautious_return", "minimum_reward", "solvable", "hidden_rewards",
+    "communicating",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,15 +44,13 @@ class List(Command):
         for registry in registries:
             _print_kind(console, registry)
         print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
-        for message in broken:
-            print_line(console, message, "yellow")
+        print_warnings(console, broken)
 
 
 def _print_kind(console: Console, registry: Any) -> None:
     """Every entry of one kind with its options and defaults; options of base classes are explained once."""
     entries = {name: registry.find(name) for name in registry}
     bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
-    explained = {base: _meanings(base) for base in bases if dataclasses.is_dataclass(base)}
     common = set.intersection(*(set(_defaults(entry)) for entry in entries.values()))
     rows = []
     for name, entry in entries.items():
@@ -66,8 +63,8 @@ def _print_kind(console: Console, registry: Any) -> None:
         rows.append((Text(name, "bold"), Text.assemble(summary, (text, "dim"))))
     shared = [
         (f"{option}={_defaults(base)[option]}", meaning)
-        for base, meanings in explained.items()
-        for option, meaning in meanings.items()
+        for base in filter(dataclasses.is_dataclass, bases)
+        for option, meaning in _meanings(base).items()
     ]
     for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
         table = terminal((), cells, title)
@@ -86,14 +83,13 @@ def _defaults(entry: Any) -> dict[str, str]:
 
 
 def _meanings(entry: Any) -> dict[str, str]:
-    """Option → meaning, from parts such as `cost: price of a reward.` of the docstring of a class."""
-    text, options = inspect.cleandoc(entry.__doc__ or ""), set(_defaults(entry))
-    starts = [match for match in OPTION_NAMES.finditer(text) if options.issuperset(re.split(", | and ", match[1]))]
+    """Option → meaning, from parts such as `cost, fee: price of a reward.` of the docstring of a class."""
+    option = f"(?:{'|'.join(_defaults(entry))})"
+    names = rf"(?:^|(?<=\. ))({option}(?:(?:, | and ){option})*): "
+    parts = re.split(names, inspect.cleandoc(entry.__doc__ or ""), flags=re.MULTILINE)
     meanings: dict[str, str] = {}
-    for match, following in zip_longest(starts, starts[1:]):
-        end = len(text) if following is None else following.start()
-        meaning = text[match.end() : end].partition("\n\n")[0]
-        meanings |= dict.fromkeys(re.split(", | and ", match[1]), " ".join(meaning.split()))
+    for options, meaning in zip(parts[1::2], parts[2::2], strict=True):
+        meanings |= dict.fromkeys(re.split(", | and ", options), " ".join(meaning.partition("\n\n")[0].split()))
     return meanings
 
 
@@ -107,18 +103,25 @@ class Solve(ProblemArguments):
 
     minimum_reward: Annotated[float | None, option("the environment's smallest reward")] = None
     """Lower bound of rewards that can never be observed, used by the minimax return."""
-    diameter: bool = False
-    """Also compute the diameter: the largest expected number of steps between two states."""
+    diameter: bool = False  # Also compute the diameter: the largest expected number of steps between two states.
     json: Json = False
 
     def run(self, console: Console) -> None:
         from monmdp import diameter, solve
-        from monmdp.render.policy import draw_policy
+        from monmdp.cli.grids import draw_policy
 
         problem = self.problem()
         with console.status("Solving (the first run compiles kernels) …"):
             solution = solve(problem, minimum_reward=self.minimum_reward)
-            summary = _summary(solution)
+            summary: dict[str, object] = {
+                "environment": problem.environment.name,
+                "monitor": problem.monitor.name,
+                "states": problem.n_states,
+                "actions": problem.n_actions,
+                "reachable_states": int(problem.reachable.sum()),
+                **{name: getattr(problem, name) for name in ("step_limit", "discount", "digest")},
+                **{name: getattr(solution, name) for name in SOLUTION},
+            }
             if self.diameter:
                 steps = diameter(problem)
                 summary["diameter"] = steps if steps < float("inf") else None
@@ -127,28 +130,6 @@ class Solve(ProblemArguments):
             return
         rows = [(name.replace("_", " "), _as_text(value)) for name, value in summary.items() if name != "digest"]
         console.print(terminal((), rows), draw_policy(problem, solution.policy, solution.v))
-
-
-def _summary(solution: Solution) -> dict[str, object]:
-    """The exact values of a problem, as JSON and as a table show them."""
-    problem = solution.problem
-    return {
-        "environment": problem.environment.name,
-        "monitor": problem.monitor.name,
-        "states": problem.n_states,
-        "actions": problem.n_actions,
-        "reachable_states": int(problem.reachable.sum()),
-        "step_limit": problem.step_limit,
-        "discount": problem.discount,
-        "digest": problem.digest,
-        "optimal_return": solution.optimal_return,
-        "minimax_return": solution.minimax_return,
-        "cautious_return": solution.cautious_return,
-        "minimum_reward": solution.minimum_reward,
-        "solvable": solution.solvable,
-        "hidden_rewards": [list(pair) for pair in solution.hidden_rewards],
-        "communicating": solution.communicating,
-    }
 
 
 def _as_text(value: Any) -> str:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
-from monmdp.cli.shared import Command, Device, Threads, option, print_line, progress
+from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.executors import Executor
     from monmdp.study.plan import Batch
-    from monmdp.study.runner import Report
+    from monmdp.study.runner import Report, Watcher
     from monmdp.study.sweep import Sweep
 
 #: Seconds between two log lines where there is no terminal.
@@ -37,32 +38,20 @@ class Reproduce(Command):
 
     preset: Annotated[str | None, option("paper")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
-    sweep: Annotated[Path | None, option("none")] = None
-    """A TOML file with [[sweep]] tables, instead of a preset."""
-    out: Path = Path("results")
-    """The results folder."""
-    seeds: Annotated[int | None, SWEEPS_OWN] = None
-    """Number of seeds per problem and agent."""
-    envs: Annotated[str | None, SWEEPS_OWN] = None
-    """Environments, separated by commas."""
-    monitors: Annotated[str | None, SWEEPS_OWN] = None
-    """Monitors, separated by commas."""
-    agents: Annotated[str | None, SWEEPS_OWN] = None
-    """Agents, separated by commas."""
-    steps: Annotated[int | None, SWEEPS_OWN] = None
-    """Training steps per run."""
-    budget: Annotated[float | None, option("1")] = None
-    """Fraction of the paper's training steps, such as 0.1."""
-    points: Annotated[int | None, SWEEPS_OWN] = None
-    """Number of recording points per run."""
-    shard: str = "1/1"
-    """Run only part i of n, as in 2/4, for job arrays; all parts may share a folder."""
-    on: str = "here"
-    """Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT."""
+    sweep: Annotated[Path | None, option("none")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
+    out: Path = Path("results")  # The results folder.
+    seeds: Annotated[int | None, SWEEPS_OWN] = None  # Number of seeds per problem and agent.
+    envs: Annotated[str | None, SWEEPS_OWN] = None  # Environments, separated by commas.
+    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, separated by commas.
+    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, separated by commas.
+    steps: Annotated[int | None, SWEEPS_OWN] = None  # Training steps per run.
+    budget: Annotated[float | None, option("1")] = None  # Fraction of the paper's training steps, such as 0.1.
+    points: Annotated[int | None, SWEEPS_OWN] = None  # Number of recording points per run.
+    shard: str = "1/1"  # Run only part i of n, as in 2/4, for job arrays; all parts may share a folder.
+    on: str = "here"  # Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT.
     threads: Threads = None
     device: Device = "cpu"
-    dry_run: bool = False
-    """Only print what would be done: runs, steps, memory and time."""
+    dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
         from monmdp.study.plan import parse_shard
@@ -75,23 +64,19 @@ class Reproduce(Command):
             return
         executor = _executor(self.on)
         try:
-            with _Display(console) as display:
+            with _display(console) as watcher:
                 report = run_sweep(
-                    sweeps, self.out, shard=shard, threads=self.threads, watcher=display.update, executor=executor,
+                    sweeps, self.out, shard=shard, threads=self.threads, watcher=watcher, executor=executor,
                     device=self.device,
                 )  # fmt: skip
         except KeyboardInterrupt:
             print_line(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
             raise
-        for line in report.damaged:
-            print_line(console, line, "yellow")
-        if report.runs == 0:
-            print_line(console, f"Nothing to do: all {report.skipped} runs are in {report.folder}.")
-        else:
-            skipped = f", {report.skipped} were there already" if report.skipped else ""
-            print_line(
-                console, f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
-            )
+        print_warnings(console, report.damaged)
+        skipped = f", {report.skipped} were there already" if report.skipped else ""
+        summary = f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
+        nothing = f"Nothing to do: all {report.skipped} runs are in {report.folder}."
+        print_line(console, summary if report.runs else nothing)
         _print_solved(console, report)
         for line in report.failures[:20]:
             print_line(console, f"failed: {line}", "red")
@@ -106,9 +91,9 @@ class Reproduce(Command):
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
         sweeps = [preset(self.preset or "paper")] if self.sweep is None else read_sweeps(self.sweep)
-        names = {"environments": split(self.envs), "monitors": split(self.monitors), "agents": split(self.agents)}
+        names = {"environments": self.envs, "monitors": self.monitors, "agents": self.agents}
         numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
-        return narrowed(sweeps, **names, **numbers)
+        return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)
 
 
 def split(text: str | None) -> list[str] | None:
@@ -137,28 +122,26 @@ def _executor(on: str) -> Executor | None:
     return RayCluster(address or None)
 
 
-class _Display(ExitStack):
-    """A progress bar on a terminal, log lines elsewhere."""
+@contextmanager
+def _display(console: Console) -> Iterator[Watcher]:
+    """Yields a function that shows the report so far: a progress bar on a terminal, log lines elsewhere."""
+    started = logged = time.monotonic()
+    with progress("preparing") as update:
 
-    def __init__(self, console: Console) -> None:
-        super().__init__()
-        self._console = console
-        self._bar = self.enter_context(progress("preparing"))
-        self._started = self._logged = time.monotonic()
+        def show(report: Report, steps: int) -> None:
+            nonlocal logged
+            now = time.monotonic()
+            elapsed = max(now - started, 1e-9)
+            done = max(steps, round(report.steps * report.done / max(report.runs, 1)))
+            speed = f"{done / elapsed / 1e6:.2f} million steps/s"
+            update(done, report.steps, f"{report.done}/{report.runs} runs, {speed}")
+            if not console.is_terminal and now - logged >= LOG_EVERY:
+                logged = now
+                fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
+                left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
+                print_line(console, f"{report.done} of {report.runs} runs, {left}")
 
-    def update(self, report: Report, steps: int) -> None:
-        """Show the report so far and the training steps done."""
-        now = time.monotonic()
-        elapsed = max(now - self._started, 1e-9)
-        done = max(steps, round(report.steps * report.done / max(report.runs, 1)))
-        speed = f"{done / elapsed / 1e6:.2f} million steps/s"
-        description = f"{report.done}/{report.runs} runs, {speed}"
-        self._bar(completed=done, total=report.steps, description=description)
-        if not self._console.is_terminal and now - self._logged >= LOG_EVERY:
-            self._logged = now
-            fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
-            left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
-            print_line(self._console, f"{report.done} of {report.runs} runs, {left}")
+        yield show
 
 
 def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, str]:
@@ -181,15 +164,15 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
 
 def _print_solved(console: Console, report: Report) -> None:
     """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.results import Results
+    from monmdp.study.results import fraction_solved
 
-    cells = {cell.identity: cell for cell in Results(report.folder, required=False).cells.values()}
+    solved = fraction_solved(report.folder, {request.identity for request in report.requested})
     agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
     rows: dict[str, dict[str, list[str]]] = {}
     for request in report.requested:
-        if request.identity in cells:
+        if request.identity in solved:
             row = rows.setdefault(request.job.problem.name, {})
-            row.setdefault(request.job.agent_name, []).append(f"{cells[request.identity].solved.mean():.0%}")
+            row.setdefault(request.job.agent_name, []).append(f"{solved[request.identity]:.0%}")
     if not rows:
         return
     body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]

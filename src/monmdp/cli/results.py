@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from rich.console import Console
 from rich.text import Text
 from tyro.conf import Positional, arg
 
-from monmdp.cli.shared import Command, Folder, Json, new_console, option, print_json, print_line, progress
+from monmdp.cli import shared
+from monmdp.cli.shared import Command, Folder, Json, option, print_json, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.evidence import Claim
+    from monmdp.study.results import Results as StoredResults
 
 RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
+CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
 VERDICTS = {"confirmed": "green", "not confirmed": "red", "not enough data": "yellow"}
 VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {out}/wandb/offline-run-*"}
 
@@ -33,23 +38,21 @@ class Results(Command):
     """
 
     folder: Folder = Path("results")
-    verify: bool = False
-    """Read every file completely and check it; exit code 2 if any is damaged."""
-    compact: bool = False
-    """Merge the files of each environment, monitor and agent into one."""
+    verify: bool = False  # Read every file completely and check it; exit code 2 if any is damaged.
+    compact: bool = False  # Merge the files of each environment, monitor and agent into one.
     json: Json = False
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
         from monmdp.study import results as study
 
-        messages = new_console(stderr=True) if self.json else console
+        messages = shared.new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = study.compact(self.folder)
             print_line(messages, f"Merged {before} files into {after}.")
-        if self.verify:
-            _verify(self.folder, messages)
         results = study.Results(self.folder, required=False)
+        if self.verify:
+            _verify(results, messages)
         cells = [
             {**{key: cell.settings[key] for key in RUN_COLUMNS[:-1]}, "cell": cell.identity, "runs": len(cell.seeds)}
             for cell in results.cells.values()
@@ -61,22 +64,19 @@ class Results(Command):
             return
         rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
         console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
-        for line in results.damaged:
-            print_line(console, line, "yellow")
+        print_warnings(console, results.damaged)
 
 
-def _verify(folder: Path, messages: Console) -> None:
-    """Check every file; damaged files are moved away, so that reproduce repeats their runs."""
-    from monmdp.study.results import Results
-    from monmdp.study.store import KINDS, Store
+def _verify(results: StoredResults, messages: Console) -> None:
+    """Report the files that were read; damaged ones are moved away, so that reproduce repeats their runs."""
+    from monmdp.study.store import Store
 
-    store = Store(folder)
-    n_files, damage = sum(1 for kind in KINDS for _ in store.files(kind)), Results(folder, required=False).damage
-    for path, message in damage.items():
-        print_line(messages, f"{message} It is now {store.quarantine(path)}.")
-    if damage:
-        raise MonMDPError(f"{len(damage)} of {n_files} files are damaged; monmdp reproduce repeats their runs.")
-    print_line(messages, f"All {n_files} files are intact.")
+    intact = sum(len(entries) for kinds in results.files.values() for entries in kinds.values())
+    for path, message in results.damage.items():
+        print_line(messages, f"{message} It is now {Store(results.folder).quarantine(path)}.")
+    if damaged := len(results.damage):
+        raise MonMDPError(f"{damaged} of {intact + damaged} files are damaged; monmdp reproduce repeats their runs.")
+    print_line(messages, f"All {intact} files are intact.")
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,15 @@ class Report(Command):
     """
 
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("report.html in the results folder")] = None
-    """The file to write."""
+    out: Annotated[Path | None, option("report.html in the results folder")] = None  # The file to write.
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
         from monmdp.report import write_page
 
+        shared.check_file(self.out, ".html", ".htm")
         with progress("reading results") as update:
-            page = write_page(
-                self.folder, self.out, lambda part, done, total: update(description=part, completed=done, total=total)
-            )
+            page = write_page(self.folder, self.out, lambda part, done, total: update(done, total, part))
         print_line(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")
 
 
@@ -115,12 +113,9 @@ class Figure(Command):
     name: Annotated[Positional[str], arg(metavar="NAME")] = "list"
     """A figure such as returns or solved; all for every figure that the data allow; list for their names."""
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("figures in the results folder")] = None
-    """Folder for the files."""
-    env: Annotated[str | None, option("RiverSwim")] = None
-    """Environment, for figures that show one problem."""
-    monitor: Annotated[str | None, option("Button")] = None
-    """Monitor, for figures that show one problem."""
+    out: Annotated[Path | None, option("figures in the results folder")] = None  # Folder for the files.
+    env: Annotated[str | None, option("RiverSwim")] = None  # Environment, for figures that show one problem.
+    monitor: Annotated[str | None, option("Button")] = None  # Monitor, for figures that show one problem.
 
     def run(self, console: Console) -> None:
         from monmdp.figures import FIGURES, draw_figures, figure_kind
@@ -137,14 +132,11 @@ class Figure(Command):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
         results = StoredResults(self.folder)
-        problem = (
-            _spelled(self.env, results.environments, "environment") if self.env else DEFAULT_PROBLEM[0],
-            _spelled(self.monitor, results.monitors, "monitor") if self.monitor else DEFAULT_PROBLEM[1],
-        )
-        for line in results.damaged:
-            print_line(console, line, "yellow")
+        environment = _spelled(self.env, results.environments, "environment", DEFAULT_PROBLEM[0])
+        monitor = _spelled(self.monitor, results.monitors, "monitor", DEFAULT_PROBLEM[1])
+        print_warnings(console, results.damaged)
         n_drawn = 0
-        for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, problem):
+        for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, (environment, monitor)):
             if not isinstance(files, MonMDPError):
                 n_drawn += 1
                 print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
@@ -156,8 +148,10 @@ class Figure(Command):
             raise MonMDPError(f"{self.folder} has no data for any figure.")
 
 
-def _spelled(name: str, known: list[str], kind: str) -> str:
-    """A name as the results spell it, matched in any case."""
+def _spelled(name: str | None, known: list[str], kind: str, default: str) -> str:
+    """A name as the results spell it, matched in any case; the default if there is no name."""
+    if name is None:
+        return default
     for other in known:
         if other.casefold() == name.casefold():
             return other
@@ -172,10 +166,8 @@ class Claims(Command):
     """
 
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("claims.md in the results folder")] = None
-    """The file to write, .md or .csv."""
-    details: bool = False
-    """Also show and write the result for every single problem."""
+    out: Annotated[Path | None, option("claims.md in the results folder")] = None  # The file to write, .md or .csv.
+    details: bool = False  # Also show and write the result for every single problem.
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -185,7 +177,7 @@ class Claims(Command):
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
             raise MonMDPError(f"{out} must end in .md or .csv.")
-        results, messages = StoredResults(self.folder), new_console(stderr=True)
+        results, messages = StoredResults(self.folder), shared.new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
         try:
@@ -197,42 +189,39 @@ class Claims(Command):
         if self.json:
             print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
         else:
-            console.print(_table(CLAIM_COLUMNS, claims, f"The paper's claims in {self.folder}", lines=True))
+            rows = [_with_colour(CLAIM_CELLS(claim)) for claim in claims]
+            console.print(terminal(CLAIM_COLUMNS, rows, f"The paper's claims in {self.folder}", lines=True))
             for claim in claims if self.details else ():
-                console.print(_table(DETAIL_COLUMNS, claim.details, claim.claim))
+                rows = [_with_colour(DETAIL_CELLS(detail)) for detail in claim.details]
+                console.print(terminal(DETAIL_COLUMNS, rows, claim.claim))
             console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
-        for line in results.damaged:
-            print_line(messages, line, "yellow")
+        print_warnings(messages, results.damaged)
         print_line(messages if self.json else console, f"Written to {out}.")
 
 
-def _cells(columns: tuple[str, ...], row: Any) -> list[str]:
-    return [getattr(row, column) for column in columns]
-
-
 def _as_json(claim: Claim) -> dict[str, object]:
-    details = [dict(zip(DETAIL_COLUMNS, _cells(DETAIL_COLUMNS, row), strict=True)) for row in claim.details]
-    return {**dict(zip(CLAIM_COLUMNS, _cells(CLAIM_COLUMNS, claim), strict=True)), "details": details}
+    details = [dict(zip(DETAIL_COLUMNS, DETAIL_CELLS(detail), strict=True)) for detail in claim.details]
+    return {**dict(zip(CLAIM_COLUMNS, CLAIM_CELLS(claim), strict=True)), "details": details}
 
 
-def _table(columns: tuple[str, ...], rows: Any, title: str, lines: bool = False) -> Any:
-    cells = [[*_cells(columns, row)[:-1], Text(row.verdict, VERDICTS[row.verdict])] for row in rows]
-    return terminal(columns, cells, title, lines=lines)
+def _with_colour(cells: Sequence[str]) -> list[str | Text]:
+    """The cells of a claim or detail; the last one, the verdict, has its colour."""
+    return [*cells[:-1], Text(cells[-1], VERDICTS[cells[-1]])]
 
 
 def _write(path: Path, claims: list[Claim], details: bool) -> None:
     """Write one row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
     if path.suffix == ".md":
-        text = markdown(CLAIM_COLUMNS, [_cells(CLAIM_COLUMNS, claim) for claim in claims]) + "\n"
+        text = markdown(CLAIM_COLUMNS, map(CLAIM_CELLS, claims)) + "\n"
         for claim in claims if details else ():
-            table = markdown(DETAIL_COLUMNS, [_cells(DETAIL_COLUMNS, row) for row in claim.details])
+            table = markdown(DETAIL_COLUMNS, map(DETAIL_CELLS, claim.details))
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
         path.write_text(text, encoding="utf-8")
         return
-    rows = [CLAIM_COLUMNS, *(_cells(CLAIM_COLUMNS, claim) for claim in claims)]
+    rows: list[Sequence[str]] = [CLAIM_COLUMNS, *map(CLAIM_CELLS, claims)]
     if details:
-        rows = [("claim", *DETAIL_COLUMNS)]
-        rows += [[claim.claim, *_cells(DETAIL_COLUMNS, row)] for claim in claims for row in claim.details]
+        rows = [(claim.claim, *DETAIL_CELLS(detail)) for claim in claims for detail in claim.details]
+        rows.insert(0, ("claim", *DETAIL_COLUMNS))
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows(rows)
 
@@ -247,21 +236,16 @@ class Export(Command):
     """
 
     folder: Folder = Path("results")
-    to: Literal["tensorboard", "wandb"] = "tensorboard"
-    """The format."""
-    out: Path = Path("exported")
-    """A new folder for the files."""
-    average: bool = False
-    """One run per problem and agent, the mean of its seeds, instead of one run per seed."""
-    points: Annotated[int | None, option("all")] = None
-    """Largest number of recording points per run."""
+    to: Literal["tensorboard", "wandb"] = "tensorboard"  # The format.
+    out: Path = Path("exported")  # A new folder for the files.
+    average: bool = False  # One run per problem and agent, the mean of its seeds, instead of one run per seed.
+    points: Annotated[int | None, option("all")] = None  # Largest number of recording points per run.
 
     def run(self, console: Console) -> None:
-        from monmdp.study.export import count_runs, to_tensorboard, to_wandb
+        from monmdp.study.export import to_tensorboard, to_wandb
 
-        runs = count_runs(self.folder, self.average)
         write = to_tensorboard if self.to == "tensorboard" else to_wandb
-        with progress(f"writing {runs:,} runs", runs) as update:
-            write(self.folder, self.out, self.average, self.points, progress=lambda done: update(completed=done))
+        with progress("writing runs") as update:
+            runs = write(self.folder, self.out, self.average, self.points, progress=update)
         view = VIEWERS[self.to].format(out=self.out)
         print_line(console, f"{runs:,} runs are in {self.out}; view them with: {view}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,6 @@ Device = Annotated[
     option(help="Where to train: CPU, GPU, or auto for a GPU if there is one. The numbers are the same."),
 ]
 Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.")]
-Steps = Annotated[int | None, option("the paper's budget, on the paper's problems", "Training steps per run.")]
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,13 @@ class ProblemArguments(Command):
     """Name and options, such as Empty, "Empty(rows=9, columns=9)" or "FrozenLake-v1"."""
     monitor: Annotated[Positional[str], arg(metavar="MONITOR")] = "Full"
     """Name and options, such as Ask or "Ask(cost=0.5)"."""
-    discount: float = 0.99
-    """Discount factor of the return, at least 0 and below 1."""
+    discount: float = 0.99  # Discount factor of the return, at least 0 and below 1.
 
     def problem(self) -> MonMDP:
         """The problem that these arguments describe."""
         from monmdp.join import make
 
         return make(self.environment, self.monitor, discount=self.discount)
-
-
-@dataclass(frozen=True)
-class TrainingArguments(ProblemArguments):
-    """A problem, an agent and the number of training steps."""
-
-    agent: str = "Directed"
-    """Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents."""
-    steps: Steps = None
 
 
 def new_console(stderr: bool = False) -> Console:
@@ -80,22 +69,30 @@ def print_line(console: Console, text: object, style: str = "") -> None:
     console.print(str(text), style=style, soft_wrap=True)
 
 
+def print_warnings(console: Console, messages: Iterable[str]) -> None:
+    """Print one line per message in yellow."""
+    for message in messages:
+        print_line(console, message, "yellow")
+
+
 def print_json(value: object) -> None:
     """Print one JSON object on standard output."""
     print(json_text.dumps(value, allow_nan=False))
 
 
 @contextmanager
-def progress(description: str, total: float | None = None) -> Iterator[Callable[..., None]]:
+def progress(description: str) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error, if that is a terminal.
 
-    Yields a function that updates it, with any of description, completed, total and advance.
+    Yields a function that updates what is done, the total and the description; None leaves a value as it is.
     """
     console = new_console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda **changes: bar.update(task, **changes)
+        task = bar.add_task(description, total=None)
+        yield lambda completed=None, total=None, description=None: bar.update(
+            task, completed=completed, total=total, description=description
+        )
 
 
 def check_file(path: Path | None, *suffixes: str) -> None:

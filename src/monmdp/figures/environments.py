@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from PIL import Image, ImageDraw
 
-from monmdp.environments.grid import TILES, Tile
+from monmdp.environments.catalogue import TILES, Tile
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
-from monmdp.render.tiles import Brush, paint_agent, paint_tile
+from monmdp.render.tiles import agent_shapes, paint, tile_shapes
 
 #: Largest number of cells across the figure, cells between pictures, inches and pixels per cell.
 ACROSS, GAP, CELL, PIXELS = 24, 1, style.WIDTH / 24.3, 100
@@ -50,10 +50,7 @@ def environments(data: FigureData) -> Drawing:
         _paint(draw, axes, picture)
     for i, (meaning, tile) in enumerate(legend.items()):
         x, y = i % per_line * ENTRY, height + 0.2 + 1.2 * (i // per_line)
-        brush = _brush(draw, x, y, 0.8)
-        paint_tile(brush, tile)
-        if meaning == START:
-            paint_agent(brush, None)
+        _paint_cell(draw, tile, x, y, 0.8, starts=meaning == START)
         axes.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
     axes.imshow(image, extent=(0, image.width / PIXELS, image.height / PIXELS, 0))
     rows: list[tuple[Any, ...]] = []
@@ -84,9 +81,10 @@ def _placed(data: FigureData) -> tuple[list[Picture], float]:
     return placed, bottom
 
 
-def _brush(draw: ImageDraw.ImageDraw, x: float, y: float, size: float) -> Brush:
-    """A brush for the square with this corner and side, in cells."""
-    return Brush(draw, round(x * PIXELS), round(y * PIXELS), round(size * PIXELS))
+def _paint_cell(draw: ImageDraw.ImageDraw, tile: str, x: float, y: float, size: float, starts: bool) -> None:
+    """Paint a tile into the square with this corner and side, in cells, and the agent if it starts there."""
+    shapes = [*tile_shapes(tile), *(agent_shapes(None) if starts else [])]
+    paint(draw, shapes, round(x * PIXELS), round(y * PIXELS), round(size * PIXELS))
 
 
 def _paint(draw: ImageDraw.ImageDraw, axes: Axes, picture: Picture) -> None:
@@ -104,9 +102,7 @@ def _paint(draw: ImageDraw.ImageDraw, axes: Axes, picture: Picture) -> None:
     side, starts = width / table.layout.columns, np.flatnonzero(table.start > 0)[:8]
     for row, column, tile, state in _tiles(table):
         x, y = left + column * side, top + row * side
-        paint_tile(_brush(draw, x, y, side), tile)
-        if state in starts:
-            paint_agent(_brush(draw, x, y, side), None)
+        _paint_cell(draw, tile, x, y, side, starts=state in starts)
         reward = _unmarked_reward(table, state, tile)
         if reward:
             size = fitting_size(len(number(reward)) + 1, side * CELL)

@@ -18,24 +18,15 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
-from monmdp.study.results import Results
-from monmdp.training.curves import SOLVED_WITHIN, Curves
+from monmdp.study.results import CellResults, Results
+from monmdp.training.curves import Curves
 from monmdp.training.metrics import METRICS
 
-#: Called with the number of runs written so far.
-Progress = Callable[[int], None]
+#: Called with the number of runs written so far and the number of all runs.
+Progress = Callable[[int, int], None]
 #: W&B settings that keep the machine, its files and its screen out of a run.
-_PRIVATE = {
-    "silent": True,
-    "console": "off",
-    "disable_git": True,
-    "disable_code": True,
-    "save_code": False,
-    "x_disable_meta": True,
-    "x_disable_stats": True,
-    "x_disable_machine_info": True,
-    "x_save_requirements": False,
-}
+_SWITCHED_ON = ("silent", "disable_git", "disable_code", "x_disable_meta", "x_disable_stats", "x_disable_machine_info")
+_PRIVATE = {**dict.fromkeys(_SWITCHED_ON, True), "console": "off", "save_code": False, "x_save_requirements": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +50,11 @@ class RunCurve:
         """Problem, agent and seed."""
         return f"{self.problem} / {self.agent} / {self.seed}"
 
+    def rows(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """The recording points: step, and the metrics that are not NaN."""
+        for i, step in enumerate(self.steps.tolist()):
+            yield step, {name: float(values[i]) for name, values in self.scalars.items() if not math.isnan(values[i])}
+
 
 def runs_of(results: Curves | Path | str, average: bool = False, points: int | None = None) -> Iterator[RunCurve]:
     """The runs of a training result or a results folder, one curve per seed.
@@ -68,48 +64,49 @@ def runs_of(results: Curves | Path | str, average: bool = False, points: int | N
     """
     if points is not None:
         check.whole(points, 1, "The number of points")
-    for problem, agent, seeds, steps, curves, settings, optimal_return, target_return in _cells(results):
-        kept = _evenly_spaced(len(steps), points)
-        finals = curves["return"][:, -1]
-        solved = finals >= target_return - SOLVED_WITHIN
-        groups = [(f"mean of {len(seeds)} seeds", slice(None), {"seeds": len(seeds)})]
-        if not average:
-            groups = [(f"seed {seed}", slice(i, i + 1), {"seed": seed}) for i, seed in enumerate(seeds)]
+    for cell in _cells(results):
+        if isinstance(cell, Curves):
+            problem, optimal_return = cell.problem.name, cell.optimal_return
+            curves = {metric.column: getattr(cell, metric.attribute) for metric in METRICS}
+        else:
+            problem, optimal_return = cell.problem_name, cell.finals(["optimal_return"])["optimal_return"][0]
+            curves = cell.curves([metric.column for metric in METRICS])
+        n_points = len(cell.steps)
+        n_kept = min(points or n_points, n_points)
+        kept = np.arange(1, n_kept + 1) * n_points // n_kept - 1
+        groups = [(f"seed {seed}", [i], {"seed": seed}) for i, seed in enumerate(cell.seeds)]
+        if average:
+            n_seeds = len(cell.seeds)
+            groups = [(f"mean of {n_seeds} seeds", list(range(n_seeds)), {"seeds": n_seeds})]
         for name, rows, which in groups:
             scalars = {metric: values[rows].mean(0)[kept] for metric, values in curves.items()}
             yield RunCurve(
                 problem=problem,
-                agent=agent,
+                agent=cell.agent,
                 seed=name,
-                steps=steps[kept],
+                steps=cell.steps[kept],
                 scalars={metric: values for metric, values in scalars.items() if not np.isnan(values).all()},
-                config=_flat({**settings, **which}),
+                config=_flat({**cell.settings, **which}),
                 summary={
                     "optimal_return": optimal_return,
-                    "target_return": target_return,
-                    "final_return": float(finals[rows].mean()),
-                    "solved": float(solved[rows].mean()),
+                    "target_return": cell.target_return,
+                    "final_return": float(cell.final_returns[rows].mean()),
+                    "solved": float(cell.solved[rows].mean()),
                 },
             )
 
 
-def _cells(results: Curves | Path | str) -> Iterator[tuple[Any, ...]]:
-    """Per agent and problem: names, seeds, steps, metric → values [seed, point], settings, optimum, target return."""
-    if isinstance(results, Curves):
-        values = {metric.column: getattr(results, metric.attribute) for metric in METRICS}
-        returns = (results.optimal_return, results.target_return)
-        names = (results.problem.name, results.agent)
-        yield *names, results.seeds, results.steps, values, results.settings, *returns
-        return
-    for cell in Results(results).cells.values():
-        values = cell.curves([metric.column for metric in METRICS])
-        returns = (cell.finals(["optimal_return"])["optimal_return"][0], cell.target_return)
-        yield cell.problem_name, cell.agent, cell.seeds, cell.steps, values, cell.settings, *returns
+def _cells(results: Curves | Path | str) -> list[Curves] | list[CellResults]:
+    return [results] if isinstance(results, Curves) else list(Results(results).cells.values())
 
 
-def count_runs(results: Path | str, average: bool = False) -> int:
-    """The number of runs of a results folder, without reading curves."""
-    return sum(1 if average else len(cell.seeds) for cell in Results(results).cells.values())
+def _flat(settings: dict[str, Any]) -> dict[str, bool | int | float | str]:
+    """Settings with nested options by their own names; values other than numbers and strings as text."""
+    flat: dict[str, bool | int | float | str] = {}
+    for key, value in settings.items():
+        for name, inner in value.items() if isinstance(value, dict) else [(key, value)]:
+            flat[name] = inner if isinstance(inner, (bool, int, float, str)) else repr(inner)
+    return flat
 
 
 def to_tensorboard(
@@ -135,13 +132,14 @@ def _write_tensorboard_run(run: RunCurve, folder: Path) -> None:
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
     now = time.time()
-    place = folder.joinpath(*map(_file_name, (run.problem.replace(" + ", "+"), run.agent, run.seed)))
+    names = (run.problem.replace(" + ", "+"), run.agent, run.seed)
+    place = folder.joinpath(*(re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100] for name in names))
     while place.exists():  # different names may become the same file name
         place = place.with_name(f"{place.name}_")
     writer = EventFileWriter(str(place))
     writer.add_event(Event(wall_time=now, summary=hyperparameters.hparams_pb(run.config, trial_id=run.name)))
     finals = {f"end/{name}": value for name, value in run.summary.items()}
-    for step, values in [*_rows(run), (int(run.steps[-1]), finals)]:
+    for step, values in [*run.rows(), (int(run.steps[-1]), finals)]:
         scalars = [Summary.Value(tag=name, simple_value=value) for name, value in values.items()]
         writer.add_event(Event(wall_time=now, step=step, summary=Summary(value=scalars)))
     writer.close()
@@ -183,7 +181,7 @@ def _write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["o
         reinit="finish_previous",
         settings=wandb.Settings(**settings),
     )
-    for step, values in _rows(run):
+    for step, values in run.rows():
         writer.log(values, step=step)
     writer.summary.update(run.summary)
     writer.finish()
@@ -198,56 +196,19 @@ def _require(module: str, name: str) -> None:
 
 
 def _write_all(
-    write: Callable[[RunCurve, Path], None],
-    results: Curves | Path | str,
-    folder: Path | str,
-    average: bool,
-    points: int | None,
-    progress: Progress | None,
-) -> int:
-    """Write every run into a new folder; returns their number."""
-    root, written = _new_folder(folder), 0
-    for run in runs_of(results, average, points):
-        write(run, root)
-        written += 1
-        if progress is not None:
-            progress(written)
-    return written
-
-
-def _rows(run: RunCurve) -> Iterator[tuple[int, dict[str, float]]]:
-    """The recording points: step, and the metrics that are not NaN."""
-    for i, step in enumerate(run.steps.tolist()):
-        yield step, {name: float(values[i]) for name, values in run.scalars.items() if not math.isnan(values[i])}
-
-
-def _new_folder(folder: Path | str) -> Path:
-    """An empty folder, created if needed, so that two exports never mix."""
-    path = Path(folder)
+    write: Callable[[RunCurve, Path], None], results: Curves | Path | str, folder: Path | str, average: bool,
+    points: int | None, progress: Progress | None,
+) -> int:  # fmt: skip
+    """Write every run into an empty folder, created if needed; returns their number."""
+    total, path = sum(1 if average else len(cell.seeds) for cell in _cells(results)), Path(folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
             raise MonMDPError(f"The folder {path} is not empty; choose a new one, so that two exports never mix.")
     except OSError as error:
         raise MonMDPError(f"The folder {path} cannot be used: {error.strerror}.") from None
-    return path
-
-
-def _file_name(name: str) -> str:
-    """A name that is a valid file name on every system."""
-    return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]
-
-
-def _evenly_spaced(count: int, points: int | None) -> Integers:
-    """Indices of at most `points` of `count` recording points, always with the last one."""
-    kept = count if points is None else min(points, count)
-    return (np.arange(1, kept + 1) * count) // kept - 1
-
-
-def _flat(settings: dict[str, Any]) -> dict[str, bool | int | float | str]:
-    """Settings with nested options by their own names; values other than numbers and strings as text."""
-    flat: dict[str, bool | int | float | str] = {}
-    for key, value in settings.items():
-        for name, inner in value.items() if isinstance(value, dict) else [(key, value)]:
-            flat[name] = inner if isinstance(inner, (bool, int, float, str)) else repr(inner)
-    return flat
+    for written, run in enumerate(runs_of(results, average, points), 1):
+        write(run, path)
+        if progress is not None:
+            progress(written, total)
+    return total

@@ -1,4 +1,4 @@
-"""`monmdp doctor`: versions, machine, and small checks of every part, each with a repair."""
+"""Commands about this machine: doctor checks the installation, bench measures its speed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ import re
 import shutil
 import subprocess
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, print_json, print_line
+from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress
 from monmdp.errors import MonMDPError
-from monmdp.tables import terminal
+from monmdp.tables import markdown, terminal
 
 STYLES = {"works": "green", "missing": "dim", "broken": "bold red"}
+REINSTALL = "reinstall monmdp in a new virtual environment with pip install monmdp"
+SPEED_COLUMNS = ("problem", "agent", "pairs", "ns per step", "µs per evaluation")
 
 
 @dataclass(frozen=True)
@@ -40,21 +43,20 @@ class Doctor(Command):
     def run(self, console: Console) -> None:
         with console.status("Checking (the first run compiles kernels) …"):
             facts = {"versions": versions(), "machine": machine()}
-            findings: dict[str, list[Finding]] = {"core": [], "cache": [], "extras": [], "plugins": []}
-            findings["core"] = [run_check(name, check, REINSTALL) for name, check in CORE_CHECKS.items()]
+            findings = {"core": [run_check(name, check, REINSTALL) for name, check in CORE_CHECKS.items()]}
             core_works = all(finding.state == "works" for finding in findings["core"])
-            if core_works:
-                findings |= {"cache": [check_cache()], "extras": check_extras(), "plugins": check_plugins()}
+            for name, other in {"cache": check_cache, "extras": check_extras, "plugins": check_plugins}.items():
+                findings[name] = other() if core_works else []
         broken = [finding for section in findings.values() for finding in section if finding.state == "broken"]
         advice = list(dict.fromkeys(finding.advice for finding in broken))
         if self.json:
             sections = {name: [asdict(finding) for finding in section] for name, section in findings.items()}
             print_json({**facts, **sections, "advice": advice, "core_works": core_works})
         else:
-            for title, values in facts.items():
-                console.print(terminal((), values.items(), title), "")
+            tables: dict[str, Any] = {title: values.items() for title, values in facts.items()}
             for title, section in findings.items():
-                rows = [(Text(f.state, STYLES[f.state]), f.name, f.message) for f in section]
+                tables[title] = [(Text(f.state, STYLES[f.state]), f.name, f.message) for f in section]
+            for title, rows in tables.items():
                 if rows:
                     console.print(terminal((), rows, title), "")
             print_line(console, f"To do: {'; '.join(advice)}." if advice else "Everything works.", "bold")
@@ -72,12 +74,10 @@ class Finding:
     advice: str = ""
 
 
-def run_check(
-    name: str, check: Callable[[], str], advice: str, unavailable: tuple[type[Exception], ...] = ()
-) -> Finding:
+def run_check(name: str, check: Callable[[], str], advice: str, unavailable: Any = ()) -> Finding:
     """Run a check, which returns a message and may print and fail in any way.
 
-    unavailable: errors of parts that are installed correctly and cannot be used on this machine.
+    unavailable: error of a part that is installed correctly and cannot be used on this machine.
     """
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -88,12 +88,6 @@ def run_check(
     except (Exception, SystemExit) as error:  # other packages may raise anything
         lines = [type(error).__name__, *str(error).strip().splitlines()[:1]]
         return Finding(name, "broken", ": ".join(lines), f"{name}: {advice}")
-
-
-def expect(actual: object, expected: object) -> None:
-    """Raise unless both values are equal."""
-    if actual != expected:
-        raise RuntimeError(f"the result is {actual!r} and should be {expected!r}")
 
 
 def installed_version(package: str) -> str | None:
@@ -145,7 +139,8 @@ def _solve() -> str:
     import monmdp
 
     value = monmdp.solve(monmdp.make("Loop", "Ask")).optimal_return
-    expect(round(value, 12), round(0.99**4, 12))
+    if abs(value - 0.99**4) > 1e-12:
+        raise RuntimeError(f"the optimal return of Loop + Ask is {value!r} and should be {0.99**4!r}")
     return f"kernels compile; the optimal return of Loop + Ask is {value:.6f}"
 
 
@@ -154,70 +149,11 @@ def _step() -> str:
 
     env = gymnasium.make("monmdp/Loop-v0", monitor="Ask")
     env.reset(seed=0)
-    expect(len(env.step(env.action_space.sample())), 5)
+    env.step(env.action_space.sample())
     return "monmdp/Loop-v0 runs"
 
 
-def _store() -> str:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"step": [1, 2]}), sink, compression="zstd")
-    expect(pq.read_table(pa.BufferReader(sink.getvalue())).column("step").to_pylist(), [1, 2])
-    return "a Parquet file was written and read"
-
-
-def _draw() -> str:
-    from matplotlib.figure import Figure
-
-    figure, file = Figure(figsize=(1, 1)), io.BytesIO()
-    figure.subplots().plot([0, 1])
-    figure.savefig(file, format="png")
-    expect(file.getvalue()[:4], b"\x89PNG")
-    return "a plot was drawn"
-
-
-REINSTALL = "reinstall monmdp in a new virtual environment with pip install monmdp"
-CORE_CHECKS: dict[str, Callable[[], str]] = {
-    "exact solutions": _solve, "Gymnasium": _step, "results": _store, "figures": _draw,
-}  # fmt: skip
-
-
-def check_cache() -> Finding:
-    """The folder of compiled kernels."""
-    from monmdp.kernels.compile import cache_folder, can_be_written
-    from monmdp.machine import readable
-
-    current = cache_folder()
-    folder = current.parent
-    if not can_be_written(current):
-        message = f"{folder} cannot be written, so every process compiles its kernels"
-        return Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")
-    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
-    old = sum(size for path, size in sizes.items() if current not in path.parents)
-    kernels = f"{len(list(current.rglob('*.nbc')))} compiled kernels"
-    total = f"{readable(sum(sizes.values()))}, {readable(old)} of it from other versions"
-    return Finding("cache", "works", f"{folder}: {kernels}, {total}; clear with rm -r {folder}")
-
-
-def check_extras() -> list[Finding]:
-    """Every extra of the installed package: its packages are imported, and a GPU is opened."""
-    findings = []
-    for extra, packages in requirements().items():
-        if not extra:
-            continue
-        missing = [package for package in packages if installed_version(package) is None]
-        install = f"pip install 'monmdp[{extra}]'"
-        if missing:
-            findings.append(Finding(extra, "missing", f"not installed: {', '.join(missing)}; {install}"))
-        else:
-            check = _open_gpu if extra == "cuda" else partial(_import, packages)
-            findings.append(run_check(extra, check, f"reinstall with {install}", unavailable=(MonMDPError,)))
-    return findings
-
-
-def _import(packages: list[str]) -> str:
+def _import(packages: Iterable[str]) -> str:
     for module in (package.replace("-", "_") for package in packages):
         if find_spec(module) is not None:  # a few packages have modules of another name
             importlib.import_module(module)
@@ -230,6 +166,45 @@ def _open_gpu() -> str:
     return f"{Device().name} works"
 
 
+CORE_CHECKS: dict[str, Callable[[], str]] = {
+    "exact solutions": _solve,
+    "Gymnasium": _step,
+    "results": partial(_import, ["pyarrow"]),
+    "figures": partial(_import, ["matplotlib"]),
+}
+
+
+def check_cache() -> list[Finding]:
+    """The folder of compiled kernels."""
+    from monmdp.kernels.compile import cache_folder, can_be_written
+    from monmdp.machine import readable
+
+    current = cache_folder()
+    folder = current.parent
+    if not can_be_written(current):
+        message = f"{folder} cannot be written, so every process compiles its kernels"
+        return [Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")]
+    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    old = sum(size for path, size in sizes.items() if current not in path.parents)
+    kernels = f"{len(list(current.rglob('*.nbc')))} compiled kernels"
+    total = f"{readable(sum(sizes.values()))}, {readable(old)} of it from other versions"
+    return [Finding("cache", "works", f"{folder}: {kernels}, {total}; clear with rm -r {folder}")]
+
+
+def check_extras() -> list[Finding]:
+    """Every extra of the installed package: its packages are imported, and a GPU is opened."""
+    findings = []
+    for extra, packages in requirements().items():
+        missing = [package for package in packages if installed_version(package) is None]
+        install = f"pip install 'monmdp[{extra}]'"
+        if extra and missing:
+            findings.append(Finding(extra, "missing", f"not installed: {', '.join(missing)}; {install}"))
+        elif extra:
+            check = _open_gpu if extra == "cuda" else partial(_import, packages)
+            findings.append(run_check(extra, check, f"reinstall with {install}", unavailable=MonMDPError))
+    return findings
+
+
 def check_plugins() -> list[Finding]:
     """Environments, monitors and agents of other packages."""
     from monmdp import AGENTS, ENVIRONMENTS, MONITORS
@@ -238,9 +213,71 @@ def check_plugins() -> list[Finding]:
     findings = []
     for registry in registries:
         for plugin, message in registry.broken().items():
-            advice = f"update or remove the package {plugin.package}"
-            findings.append(Finding(plugin.name, "broken", message, advice))
+            findings.append(Finding(plugin.name, "broken", message, f"update or remove the package {plugin.package}"))
         for name in registry:
             if origin := registry.origin(name):
                 findings.append(Finding(name, "works", f"{registry.kind} of {origin}"))
     return findings
+
+
+@dataclass(frozen=True)
+class Bench(Command):
+    """Measure the time per step and evaluation, and project the paper's.
+
+    Examples: monmdp bench --quick
+              monmdp bench --device cuda
+    """
+
+    quick: bool = False  # Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100.
+    device: Device = "cpu"
+    json: Json = False
+    save: Annotated[Path | None, option("none")] = None  # Markdown file for the results (.md).
+
+    def run(self, console: Console) -> None:
+        check_file(self.save, ".md")
+        command, values, sentences = _measure_gpu(self.quick) if self._on_gpu() else _measure_cpu(self.quick)
+        machine_name = values.get("machine") or values["device"]
+        rows = [
+            (row["problem"], row["agent"], f"{row['pairs']:,}", f"{row['step_ns']:,.0f}", f"{row['evaluation_us']:.1f}")
+            for row in values.get("rows", [])
+        ]
+        if self.save is not None:
+            table = markdown(SPEED_COLUMNS, rows, "llrrr") + "\n\n" if rows else ""
+            items = "".join(f"- {sentence}\n" for sentence in sentences)
+            self.save.write_text(f"`{command}` on {machine_name}:\n\n{table}{items}", encoding="utf-8")
+        if self.json:
+            print_json(values)
+            return
+        if rows:
+            console.print(terminal(SPEED_COLUMNS, rows, machine_name, "llrrr"))
+        for sentence in sentences:
+            print_line(console, sentence)
+
+    def _on_gpu(self) -> bool:
+        if self.device == "cpu":
+            return False
+        from monmdp.cuda.backend import chosen
+
+        return chosen(self.device) == "cuda"
+
+
+def _measure_cpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
+    """The command, its measurements as JSON shows them, and sentences for readers."""
+    from monmdp.paper import benchmark
+
+    with progress("measuring agents") as update:
+        rows, paper = [asdict(speed) for speed in benchmark.measure_agents(update)], None
+        if not quick:
+            update(0, description="one seed of the paper")
+            paper = benchmark.measure_paper(update)
+    values = {"machine": benchmark.machine(), "rows": rows, "paper": paper and asdict(paper)}
+    return "monmdp bench", values, [] if paper is None else paper.sentences()
+
+
+def _measure_gpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
+    """The same on a GPU."""
+    from monmdp.paper.benchmark import PAPER_SEEDS, measure_gpu
+
+    with progress("measuring (kernels are compiled first)"):
+        gpu = measure_gpu(5 if quick else PAPER_SEEDS)
+    return "monmdp bench --device cuda", asdict(gpu), gpu.sentences()

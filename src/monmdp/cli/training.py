@@ -1,0 +1,290 @@
+"""Commands that train one agent: train compares it with the optimum, watch shows how it learns."""
+
+from __future__ import annotations
+
+import csv
+import json as json_text
+import math
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from monmdp import check
+from monmdp.cli import shared
+from monmdp.cli.grids import action_symbol, draw_grids
+from monmdp.cli.shared import ProblemArguments, option, print_line
+from monmdp.render.text import GLYPHS
+from monmdp.tables import terminal
+
+if TYPE_CHECKING:
+    from monmdp.study.snapshots import Run
+    from monmdp.study.train import Status
+    from monmdp.training.curves import Curves
+
+FASTEST = 4096
+#: Background colours from never to often visited.
+HEAT = ("default", "#2b2440", "#4a2a5e", "#78305f", "#a63a50", "#d1573b", "#eb8a2f")
+KEYS = "+ faster  - slower  space pause  s step  q quit"
+LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
+
+
+@dataclass(frozen=True)
+class TrainingArguments(ProblemArguments):
+    """A problem, an agent and the number of training steps."""
+
+    agent: str = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
+    steps: Annotated[int | None, option("the paper's budget, on the paper's problems")] = None
+    """Training steps per run."""
+
+
+@dataclass(frozen=True)
+class Train(TrainingArguments):
+    """Train an agent on several seeds and compare it with the optimum.
+
+    Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
+    """
+
+    seeds: int = 10  # Number of seeds; trains the seeds 0, 1, 2, …
+    points: Annotated[int | None, option("1,000, at most one per step")] = None
+    """Number of evaluations during training, evenly spaced."""
+    evaluation: Literal["exact", "sampled"] = "exact"
+    """Returns are computed exactly from the model, or estimated from test episodes as in the paper."""
+    threads: shared.Threads = None
+    device: shared.Device = "cpu"
+    json: shared.Json = False
+    plot: Annotated[Path | None, option("none")] = None
+    """File for a plot of the mean return with its 95% confidence interval: .png, .pdf or .svg."""
+    save: Annotated[Path | None, option("none")] = None
+    """File for the results: .csv for the curves, .npz for curves and final tables."""
+
+    def run(self, console: Console) -> None:
+        shared.check_file(self.save, ".npz", ".csv")
+        shared.check_file(self.plot, ".png", ".pdf", ".svg")
+        problem = self.problem()
+        with shared.progress("preparing (the first run compiles kernels)") as update:
+            from monmdp.study.train import train
+
+            names = ("agent", "seeds", "steps", "points", "evaluation", "threads", "device")
+            options: dict[str, Any] = {name: getattr(self, name) for name in names}
+            curves = train(problem, **options, progress=lambda status: update(**progress_of(status)))
+        if self.save is not None:
+            save_curves(curves, self.save)
+        if self.plot is not None:
+            from monmdp.figures.curves import plot_curves
+
+            plot_curves(curves, self.plot)
+        if self.json:
+            shared.print_json(curves.summary())
+            return
+        console.print(terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}"))
+        for content, path in (("Curves", self.save), ("Plot", self.plot)):
+            if path is not None:
+                print_line(console, f"{content} written to {path}.")
+
+
+def progress_of(status: Status) -> dict[str, Any]:
+    """What the progress bar shows: training steps, mean greedy return and rewards observed."""
+    started = status.done > 0
+    if not started.any():
+        return {}
+    returns = status.returns[started & ~np.isnan(status.returns)]
+    mean = f"return {returns.mean():.4f}, " if len(returns) else ""
+    return {
+        "description": f"training: {mean}{status.observed[started].mean():,.0f} rewards observed",
+        "completed": float(status.done.sum()),
+        "total": status.steps * len(status.done),
+    }
+
+
+def _outcome(curves: Curves) -> dict[str, str]:
+    """The result of training for readers."""
+    summary, steps, n_seeds = curves.summary(), int(curves.steps[-1]), len(curves.seeds)
+    interval = "" if summary["final_return_ci"] is None else f" ± {summary['final_return_ci']:.4f} (95%)"
+    facts = {
+        "seeds × steps": f"{n_seeds} × {steps:,}",
+        "final return": f"{summary['final_return']:.4f}{interval}",
+        "optimal return": f"{curves.optimal_return:.4f}",
+    }
+    if curves.target_return != curves.optimal_return:
+        facts["cautious return"] = f"{curves.target_return:.4f}"
+    facts |= {
+        "solved": f"{int(curves.solved.sum())} of {n_seeds} seeds",
+        "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
+        "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
+        "time": f"{curves.seconds:.2f} s",
+    }
+    remarks = curves.remarks[0] if curves.remarks else []
+    if remarks:
+        more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
+        facts["remarks"] = f"seed {curves.seeds[0]}: {remarks[0]}{more}"
+    return facts
+
+
+def save_curves(curves: Curves, path: Path) -> None:
+    """Save the curves as .csv, one row per seed and point, or curves and final tables as .npz."""
+    if path.suffix == ".csv":
+        from monmdp.training.metrics import METRICS
+
+        seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
+        columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["seed", "step", *(metric.column for metric in METRICS)])
+            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+        return
+    names = ("steps", "visit_counts", "q", "reward_model", "seeds")
+    summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
+    tables: dict[str, Any] = {**curves.recorded, **{name: getattr(curves, name) for name in names}}
+    np.savez_compressed(path, summary=summary, **tables)
+
+
+@dataclass(frozen=True)
+class Watch(TrainingArguments):
+    """Watch an agent learn: position, goal, visits and greedy policy.
+
+    Keys: + faster, - slower, space pause, s single step, q quit.
+
+    Example: monmdp watch Hazard Button --agent Directed --speed 10
+    """
+
+    seed: int = 0  # The seed of the run.
+    fps: float = 10.0  # Pictures per second.
+    speed: int = 1  # Training steps per picture at the start.
+
+    def run(self, console: Console) -> None:
+        from monmdp.protocol import paper_job
+        from monmdp.study.snapshots import Run
+
+        seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
+        speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
+        run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
+        with console.status("Preparing (the first run compiles kernels) …"):
+            run.advance(0)
+        last, paused = None, False
+        with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
+            while True:
+                deadline = time.monotonic() + seconds
+                if not paused:
+                    last = advance(run, speed)
+                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                if run.step == run.job.steps and not paused:
+                    return
+                for key in keys_pressed(deadline):
+                    if key in "qQ\x1b":
+                        return
+                    if key == " ":
+                        paused = not paused
+                    elif key in "+=":
+                        speed = min(FASTEST, speed * 2)
+                    elif key in "-_":
+                        speed = max(1, speed // 2)
+                    elif key in "sS" and paused:
+                        last = advance(run, 1)
+
+
+@contextmanager
+def keyboard() -> Iterator[Callable[[float], str]]:
+    """Yields a function that waits until a deadline and returns the keys pressed; no keys without a terminal."""
+    inputs = [sys.stdin] if sys.stdin.isatty() else []
+
+    def keys_pressed(deadline: float) -> str:
+        keys, wait = b"", 1.0
+        while wait > 0:
+            wait = max(0.0, deadline - time.monotonic())
+            if select.select(inputs, [], [], wait)[0]:
+                keys += os.read(sys.stdin.fileno(), 1024) or b"q"  # not through Python's buffer, unknown to select
+        return keys.decode(errors="ignore")
+
+    if not inputs:
+        yield keys_pressed
+        return
+    terminal_settings = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setcbreak(sys.stdin)
+        yield keys_pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, terminal_settings)
+
+
+class LastStep(NamedTuple):
+    """The last training step: joint pair, whether its reward was observed, and whether the agent explored."""
+
+    pair: int
+    observed: bool
+    explored: bool
+
+
+def advance(run: Run, steps: int) -> LastStep | None:
+    """Train for some steps, at most to the end; returns the last one, None if the run had ended."""
+    until = min(run.step + steps, run.job.steps)
+    if until == run.step:
+        return None
+    run.advance(until - 1)
+    visits, tally = run.visits, run.tally
+    run.advance(until)
+    pair = int((run.visits - visits).argmax())
+    return LastStep(pair, run.tally.observed > tally.observed, run.tally.exploring > tally.exploring)
+
+
+def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
+    """The run as rows of facts and, if the environment has positions, one grid per monitor state."""
+    parts: list[RenderableType] = [terminal((), _facts(run, last).items())]
+    if run.job.problem.environment.layout is not None:
+        parts += [_grids(run), Text(LEGEND, style="dim")]
+    return Group(*parts, Text(f"{state}   {KEYS}", style="dim"))
+
+
+def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
+    job, problem, metrics = run.job, run.job.problem, run.metrics()
+
+    def described(pair: int) -> str:
+        state, action = divmod(pair, problem.n_actions)
+        return f"{problem.action_label(action)} in {problem.state_label(state)}"
+
+    facts: dict[str, RenderableType] = {
+        "agent": f"{job.agent_name} in {problem.name}, seed {run.seed}",
+        "step": f"{run.step:,} of {job.steps:,}",
+    }
+    if not math.isnan(metrics["beta"]):
+        facts["β"] = f"{metrics['beta']:.4g}, threshold {getattr(job.agent, 'beta_bar', math.nan):g}"
+    if run.goal >= 0:
+        facts["goal"] = described(run.goal)
+    if last is not None:
+        mode = ("explore", "bold magenta") if last.explored else ("exploit", "bold green")
+        reward = "observed" if last.observed else "hidden"
+        facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
+    facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
+    facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
+    facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
+    return facts
+
+
+def _grids(run: Run) -> RenderableType:
+    """Per monitor state the cells of the environment: agent or goal, greedy action and tile, coloured by visits."""
+    problem, visits, greedy = run.job.problem, run.visits.sum(1), run.q.argmax(1)
+    most = math.log1p(float(visits.max())) or 1.0
+    agent, goal = run.state, run.goal // problem.n_actions
+
+    def content(state: int, glyph: str) -> Text:
+        heat = HEAT[round(math.log1p(float(visits[state])) / most * (len(HEAT) - 1))]
+        if not problem.reachable[state]:
+            return Text(glyph, style=f"on {heat}")
+        arrow = action_symbol(problem.environment.actions[problem.split_action(int(greedy[state]))[0]])
+        marks = "@" * (agent == state) + "★" * (goal == state)
+        tile = "" if marks or glyph == GLYPHS["."] else glyph
+        return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
+
+    return draw_grids(problem, content)
