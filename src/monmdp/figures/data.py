@@ -78,6 +78,8 @@ class FigureData:
                 random[problem] = cell.random_return
             if cell.target_return - random[problem] > 1e-12 and np.isfinite(cell.final_returns).all():
                 scores[names] = normalised(cell.final_returns, cell.target_return, random[problem])
+        if not scores:
+            raise MonMDPError(f"No problem in {self.results.folder} can be built again, so there are no scores.")
         return scores
 
     def scores(self, agent: str, problems: Sequence[tuple[str, str]]) -> Floats:

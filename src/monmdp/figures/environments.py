@@ -62,7 +62,7 @@ def environments(data: FigureData) -> Drawing:
 
 
 def _placed(data: FigureData) -> tuple[list[Picture], float]:
-    """Pictures on shelves, tall ones first, each on the first shelf with space; and the height of all shelves."""
+    """Pictures in lines, tall ones first; and the height of all lines."""
     tables: dict[str, EnvironmentTable | None] = dict.fromkeys(data.results.environments)
     tables |= {cell.environment: cell.problem.environment for cell in data.results.cells.values() if cell.problem}
     pictures = []
@@ -71,16 +71,13 @@ def _placed(data: FigureData) -> tuple[list[Picture], float]:
         shrink = min(1.0, ACROSS / columns, ACROSS / rows)
         pictures.append(Picture(name, table, columns * shrink, rows * shrink))
     placed: list[Picture] = []
-    shelves: list[tuple[float, float]] = []  # used width and top of each
-    bottom = 0.0
+    x = y = bottom = 0.0
     for one in sorted(pictures, key=lambda picture: -picture.height):
-        shelf = next((i for i, (used, _) in enumerate(shelves) if used + one.width <= ACROSS), len(shelves))
-        if shelf == len(shelves):
-            shelves.append((0.0, bottom + 1))  # the name takes one cell
-            bottom += 1 + one.height + GAP / 2
-        x, y = shelves[shelf]
-        placed.append(one._replace(x=x, y=y))
-        shelves[shelf] = (x + one.width + GAP, y)
+        if x + one.width > ACROSS:
+            x, y = 0.0, bottom
+        placed.append(one._replace(x=x, y=y + 1))  # the name takes one cell
+        x += one.width + GAP
+        bottom = max(bottom, y + 1 + one.height + GAP / 2)
     return placed, bottom
 
 

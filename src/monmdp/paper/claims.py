@@ -5,8 +5,6 @@ Words such as "vast majority" and "about" become numbers here; `expected` states
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
 from monmdp.join import make
@@ -38,8 +36,6 @@ ALMOST_UNVISITED = 0.001
 MANY = 0.25
 PAPER_COUNTS = (374, 3_425)
 
-COMPARISONS = {"≥": operator.ge, ">": operator.gt, "<": operator.lt}
-
 
 def check_claims(results: Results) -> list[Claim]:
     """Every claim of the paper that a reproduction can check, with the verdict of the runs of a folder."""
@@ -54,8 +50,8 @@ def _solved(results: Results, environment: str, monitor: str, agent: str) -> flo
 def solves(results: Results, environment: str, monitor: str, agent: str, sign: str, bound: float) -> Detail:
     """The fraction of seeds that end optimal is above or below a bound."""
     solved = _solved(results, environment, monitor, agent)
-    margin = bound - solved if sign == "<" else solved - bound
-    return answer(f"{solved:.0%}", f"{sign} {bound:.0%}", COMPARISONS[sign](solved, bound), margin)
+    holds = {"≥": solved >= bound, ">": solved > bound, "<": solved < bound}[sign]
+    return answer(f"{solved:.0%}", f"{sign} {bound:.0%}", holds, bound - solved if sign == "<" else solved - bound)
 
 
 def fails_somewhere(results: Results, agent: str) -> Detail:
@@ -182,9 +178,7 @@ DETERMINISTIC = [
 _BASELINES = {agent: (agent,) for agent in BASELINES}
 
 
-def _comparisons(
-    environments: list[str] | None = None, monitors: list[str] | None = None
-) -> dict[str, tuple[str, ...]]:
+def _comparisons(environments: list[str] | None, monitors: list[str] | None) -> dict[str, tuple[str, ...]]:
     """Problems × baselines."""
     chosen = problems(environments, monitors).items()
     return {f"{name}: {agent}": (*problem, agent) for name, problem in chosen for agent in BASELINES}
