@@ -79,7 +79,7 @@ ENVIRONMENTS = {
 
 MONITORS = {
     "unknown name": ("Asks", ["'Asks'", "'Ask'"]),
-    "unknown state": (Odd(Outcome(next_state="middle")), ["'middle'", "'low'", "Odd"]),
+    "unknown state": (Odd(Outcome(next_state="middle")), ["'middle'", "low, high", "Odd"]),
     "probabilities short of one": (Odd(Outcome(probability=0.25)), ["0.25", "Odd"]),
     "no outcome": (Odd(), ["sum to 0", "Odd"]),
     "infinite reward": (Odd(Outcome(reward=-math.inf)), ["inf", "Odd"]),

@@ -13,8 +13,7 @@ from plugin_packages import EXAMPLE, install_example, run_with, write_package
 import monmdp
 from monmdp.cli import main
 from monmdp.environments import Environment
-from monmdp.plugins import BrokenPluginWarning
-from monmdp.registry import Registry
+from monmdp.registry import BrokenPluginWarning, Registry
 
 HELLO = "from monmdp import Environment\nclass Pond(Environment):\n    'A pond.'\n"
 

@@ -78,7 +78,7 @@ def test_keyword_options_override_the_spec():
 
 
 def test_a_duplicate_name_is_rejected():
-    registry: Registry[object] = Registry("thing")
+    registry: Registry[object] = Registry("thing", object)
 
     @dataclass(frozen=True)
     class Lamp:

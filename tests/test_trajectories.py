@@ -64,7 +64,7 @@ def test_entries_are_never_overwritten(tmp_path):
 def test_changed_rewards_and_probabilities_change_the_hash(monkeypatch):
     """The hashes depend on rewards and transitions."""
     before = trajectories.play("RiverSwim", "Ask")
-    monkeypatch.setattr("monmdp.environments.river_swim.LAST", 6)
+    monkeypatch.setattr("monmdp.environments.RiverSwim.states", range(7))
     assert trajectories.play("RiverSwim", "Ask").split()[0] != before.split()[0]
     assert trajectories.play("RiverSwim", "Ask(cost=0.3)").split()[1] != before.split()[1]
 

@@ -189,7 +189,7 @@ def test_standard_vector_wrappers_work():
 def test_bad_actions_never_reach_compiled_code(actions):
     env = MonitoredVectorEnv(monmdp.make("Empty", "Ask"), 2)
     env.reset(seed=0)
-    with pytest.raises(MonMDPError, match=r"[Aa]ctions"):
+    with pytest.raises(MonMDPError, match="action space"):
         env.step(actions)
 
 

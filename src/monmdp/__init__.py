@@ -15,7 +15,8 @@ from monmdp.problem import MonMDP
 
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
-    from monmdp.gym import FlattenDiscrete, MonitoredEnv, MonitoredVectorEnv
+    from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
+    from monmdp.gym.vector import MonitoredVectorEnv
     from monmdp.study.results import load, mean_curves
     from monmdp.study.runner import run_sweep
     from monmdp.study.store import save
@@ -32,10 +33,10 @@ _LAZY = {
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
     "Curves": "monmdp.training.curves",
-    "FlattenDiscrete": "monmdp.gym",
+    "FlattenDiscrete": "monmdp.gym.single",
     "LiveCurves": "monmdp.training.live",
-    "MonitoredEnv": "monmdp.gym",
-    "MonitoredVectorEnv": "monmdp.gym",
+    "MonitoredEnv": "monmdp.gym.single",
+    "MonitoredVectorEnv": "monmdp.gym.vector",
     "Sweep": "monmdp.study.sweep",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",

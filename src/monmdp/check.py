@@ -1,13 +1,13 @@
-"""Checks of single values; each error message names the value and the rule that it breaks."""
+"""Checks of numbers, options, labels and outcomes; each error names the value and the rule that it breaks."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, nearest
 
 #: The sum of a probability distribution may differ from one by this rounding error.
 PROBABILITY_TOLERANCE = 1e-9
@@ -61,13 +61,6 @@ def discount(value: Any, default: float, what: str) -> float:
     return number
 
 
-def outcomes(given: Any, kind: type, where: str) -> list[Any]:
-    """The outcomes that a user's function yielded or returned, as a list of `kind` (Step or Outcome)."""
-    if isinstance(given, kind) or not isinstance(given, Iterable):
-        raise MonMDPError(f"{where} must yield {kind.__name__} objects or return a list of them, not {given!r}.")
-    return list(given)
-
-
 def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
     """Check labels of states or actions: at least one, without duplicates."""
     if not given:
@@ -75,6 +68,74 @@ def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
     if len(set(given)) < len(given):
         raise MonMDPError(f"{owner} has a duplicate {what}; every {what} needs its own label.")
     return tuple(given)
+
+
+def as_label(given: Any) -> Any:
+    """Lists, as in TOML and JSON, as tuples, and NumPy numbers as plain numbers."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    return tuple(as_label(part) for part in given) if isinstance(given, (list, tuple)) else given
+
+
+def find(label: Hashable, labels: Sequence[Hashable], what: str, owner: str) -> int:
+    """The index of a label. An index is accepted too, and text matches in any case."""
+    if label in labels:
+        return labels.index(label)
+    if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(labels):
+        return label
+    texts = [str(known) for known in labels]
+    folded = [text.casefold() for text in texts]
+    if str(label).casefold() in folded:
+        return folded.index(str(label).casefold())
+    raise MonMDPError(f"{owner} has no {what} {label!r}. {nearest(str(label), texts)}")
+
+
+def outcomes(
+    given: Any, kind: type, where: str, index: Mapping[Hashable, int], here: Hashable = None
+) -> list[tuple[Any, ...]]:
+    """Outcomes that a user's function yielded or returned, checked, as rows for `as_columns`.
+
+    kind: Step or Outcome. index: state → number. here: the state that a next_state of None stands for.
+    """
+    if isinstance(given, kind) or not isinstance(given, Iterable):
+        raise MonMDPError(f"The outcomes of {where} must yield {kind.__name__} objects or list them, not {given!r}.")
+    rows = []
+    for outcome in given:
+        after = here if outcome.next_state is None else outcome.next_state
+        if after not in index:
+            hint = nearest(str(after), map(str, index))
+            raise MonMDPError(f"An outcome of {where} leads to {after!r}, which is not one of its states. {hint}")
+        chance = probability(outcome.probability, f"The probability of an outcome of {where}")
+        reward = finite(outcome.reward, f"The reward of {where}")
+        row: tuple[Any, ...] = (chance, index[after], reward, bool(outcome.terminated))
+        if hasattr(outcome, "observed"):
+            row += (probability(outcome.observed, f"The observation probability of {where}"),)
+        rows.append(row)
+    distribution(sum(row[0] for row in rows), where)
+    return rows
+
+
+def start_weights(starts: Any, states: Sequence[Hashable]) -> dict[Any, float]:
+    """Start probabilities from a mapping, a state, or several states with equal probability."""
+    if isinstance(starts, Mapping):
+        return dict(starts)
+    is_state = isinstance(starts, Hashable) and starts in states
+    if isinstance(starts, Iterable) and not isinstance(starts, str) and not is_state:
+        starts = tuple(as_label(part) for part in starts)
+        if starts not in states and any(part in states for part in starts):
+            return dict.fromkeys(starts, 1.0 / len(starts))
+    return {starts: 1.0}
+
+
+def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> list[float]:
+    """The probability of each state to be the first of an episode, from any form that `start_weights` accepts."""
+    weights = start_weights(starts, states)
+    for state in weights:
+        if state not in states:
+            raise MonMDPError(f"{owner} cannot start in {state!r}; choose among its states.")
+    what = f"A start probability of {owner}"
+    chances = [probability(weights.get(state, 0.0), what) for state in states]
+    distribution(sum(chances), f"the start states of {owner}")
+    return chances
 
 
 def options(instance: Any) -> None:
@@ -88,11 +149,5 @@ def options(instance: Any) -> None:
             case "float":
                 finite(value, what)
             case "bool":
-                switch(value, what)
-
-
-def switch(value: Any, what: str) -> bool:
-    """`value` as a bool; other types that convert to bool are rejected."""
-    if not isinstance(value, bool):
-        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
-    return value
+                if not isinstance(value, bool):
+                    raise MonMDPError(f"{what} must be True or False, not {value!r}.")

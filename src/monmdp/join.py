@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
-from monmdp.factors import MonitorTable, as_columns, find, start_vector
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
-from monmdp.problem import MonMDP
+from monmdp.problem import MonitorTable, MonMDP, as_columns
 from monmdp.registry import parse_spec
 
 #: Gymnasium ids end in a version, names of this package never do.
@@ -25,23 +24,20 @@ def make(environment: Any, monitor: Any = "Full", *, discount: float = 0.99) -> 
 
     An environment may also be a Gymnasium environment with a transition table, or its id.
     """
-    problem = join(as_environment(environment), as_monitor(monitor), discount=discount)
+    problem = join(as_environment(environment), MONITORS.build(monitor), discount=discount)
     problem.validate()
     return problem
 
 
 def as_environment(given: Any) -> Environment:
     """An environment from a name, a Gymnasium id, a Gymnasium environment or an object."""
-    if isinstance(given, Environment):
-        return given
-    if isinstance(given, str):
-        name, options = parse_spec(given)
-        if name in ENVIRONMENTS or not _GYMNASIUM_ID.fullmatch(name):
-            return ENVIRONMENTS.build(given)
-        return from_gymnasium(_make_gymnasium(name, options))
     if hasattr(given, "observation_space"):
         return from_gymnasium(given)
-    raise MonMDPError(f"An environment is a name, an Environment or a Gymnasium environment, not {given!r}.")
+    if isinstance(given, str):
+        name, options = parse_spec(given)
+        if name not in ENVIRONMENTS and _GYMNASIUM_ID.fullmatch(name):
+            return from_gymnasium(_make_gymnasium(name, options))
+    return ENVIRONMENTS.build(given)
 
 
 def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
@@ -52,15 +48,6 @@ def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
     except Exception as error:  # third-party constructors can raise anything about their options
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise MonMDPError(f"Gymnasium cannot make {name!r}: {message}") from None
-
-
-def as_monitor(given: Any) -> Monitor:
-    """A monitor from a name or an object."""
-    if isinstance(given, Monitor):
-        return given
-    if isinstance(given, str):
-        return MONITORS.build(given)
-    raise MonMDPError(f"A monitor is a name or a Monitor, not {given!r}.")
 
 
 def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) -> MonMDP:
@@ -81,12 +68,12 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
                 pair = s * len(table.actions) + a
                 visible = 0.0 if pair in hidden else rho
                 for action in actions:
+                    where = f"{name} in state {state!r} for action {action!r}"
                     for k in range(bounds[pair], bounds[pair + 1]):
                         moment = Moment(state, action, env_state, env_action, env_reward[k], env_terminated[k], pair)
-                        for *outcome, observed in _checked(installed, name, moment, index):
-                            rows.append((k, *outcome, observed * visible))
+                        outcomes = check.outcomes(installed.outcomes(moment), Outcome, where, index, state)
+                        rows += [(*row, observed * visible, k) for *row, observed in outcomes if row[0] > 0]
                     offsets.append(len(rows))
-    columns = ("env_outcome", "probability", "next_state", "reward", "terminated", "observe_probability")
     return MonMDP(
         environment=table,
         monitor=MonitorTable(
@@ -94,30 +81,12 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
             states=states,
             actions=actions,
             offsets=np.array(offsets, np.int64),
-            start=start_vector(monitor.start, states, name),
+            start=np.array(check.start_probabilities(monitor.start, states, name)),
             landmarks={table.states.index(state): what for state, what in installed.landmarks.items()},
-            **as_columns(rows, *columns),
+            **as_columns(rows),
         ),
         discount=discount,
     )
-
-
-def _checked(
-    monitor: Monitor, name: str, moment: Moment, index: dict[Hashable, int]
-) -> Iterator[tuple[float, int, float, bool, float]]:
-    """Outcomes at a moment as (probability, next state, reward, terminated, observed), without impossible ones."""
-    total = 0.0
-    for outcome in check.outcomes(monitor.outcomes(moment), Outcome, f"The outcomes of {name}"):
-        after = moment.state if outcome.next_state is None else outcome.next_state
-        if after not in index:
-            raise MonMDPError(f"{name} moves to state {after!r}, which it does not have; its states are {list(index)}.")
-        chance = check.probability(outcome.probability, f"The probability of an outcome of {name}")
-        reward = check.finite(outcome.reward, f"The reward of {name}")
-        observed = check.probability(outcome.observed, f"The observation probability of {name}")
-        total += chance
-        if chance > 0:
-            yield chance, index[after], reward, bool(outcome.terminated), observed
-    check.distribution(total, f"{name} in state {moment.state!r} for action {moment.action!r}")
 
 
 def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[int]:
@@ -126,21 +95,13 @@ def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[in
     if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
         given = (given,)
     pairs: set[int] = set()
-    for reference in given:
-        label, chosen = _as_label(reference), range(len(actions))
-        places: Iterable[Any] = [label]
+    for label in map(check.as_label, given):
+        places, chosen = [label], list(range(len(actions)))
         if isinstance(label, str) and label in environment.regions:
-            places = environment.regions[label]
-        elif isinstance(label, tuple) and label not in states and len(label) == 2 and _as_label(label[0]) in states:
-            places = [_as_label(label[0])]
-            action = find(label[1], actions, "action", environment.name)
-            chosen = range(action, action + 1)
+            places = list(environment.regions[label])
+        elif isinstance(label, tuple) and label not in states and len(label) == 2 and label[0] in states:
+            places, chosen = [label[0]], [check.find(label[1], actions, "action", environment.name)]
         for place in places:
-            state = find(place, states, "state or region", environment.name)
+            state = check.find(place, states, "state or region", environment.name)
             pairs.update(state * len(actions) + action for action in chosen)
     return pairs
-
-
-def _as_label(given: Any) -> Any:
-    """Lists, as in TOML and JSON, as tuples."""
-    return tuple(given) if isinstance(given, list) else given

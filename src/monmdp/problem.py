@@ -8,18 +8,100 @@ outcomes in their own order and, for each of them, the monitor's.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import Booleans, EnvironmentTable, Floats, Integers, Layout, MonitorTable, check_table, find
 
-__all__ = ["Booleans", "Dynamics", "EnvironmentTable", "Floats", "Integers", "Layout", "MonMDP", "MonitorTable"]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[Any]
+Booleans = npt.NDArray[np.bool_]
+
+#: The columns of outcomes, with types: the first four for an environment, all of them for a monitor.
+COLUMNS = {
+    "probability": np.float64,
+    "next_state": np.int32,
+    "reward": np.float64,
+    "terminated": np.bool_,
+    "observe_probability": np.float64,
+    "env_outcome": np.int32,
+}
+
+#: The smallest and largest value of an array; all numbers must be finite.
+BOUNDS = {
+    "probability": (0.0, np.inf),
+    "start": (0.0, np.inf),
+    "reward_noise": (0.0, np.inf),
+    "observe_probability": (0.0, 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Positions of states in a picture: rows of tile characters and, for each state, its (row, column)."""
+
+    tiles: tuple[str, ...]
+    cells: tuple[tuple[int, int], ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of tiles."""
+        return len(self.tiles)
+
+    @property
+    def columns(self) -> int:
+        """The number of tiles in a row."""
+        return len(self.tiles[0])
+
+
+@dataclass(frozen=True, eq=False)
+class EnvironmentTable:
+    """The environment's factor: flat arrays over the outcomes of all environment pairs (state, action)."""
+
+    name: str
+    states: tuple[Hashable, ...]
+    actions: tuple[str, ...]
+    offsets: Integers
+    probability: Floats
+    next_state: Integers
+    reward: Floats
+    reward_noise: Floats
+    terminated: Booleans
+    start: Floats
+    step_limit: int | None
+    layout: Layout | None
+
+    def state_label(self, state: int) -> str:
+        """A state, given as an index, as text."""
+        return str(self.states[state])
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorTable:
+    """The monitor's factor: for every joint pair and environment outcome, the outcomes of the monitor.
+
+    Flat arrays over joint outcomes; `probability` is conditional on `env_outcome`, an index into the
+    environment's table. `landmarks` are environment states to mark in pictures, such as that of a button.
+    """
+
+    name: str
+    states: tuple[Hashable, ...]
+    actions: tuple[Hashable, ...]
+    offsets: Integers
+    env_outcome: Integers
+    probability: Floats
+    next_state: Integers
+    reward: Floats
+    observe_probability: Floats
+    terminated: Booleans
+    start: Floats
+    landmarks: Mapping[int, str]
 
 
 class Dynamics(NamedTuple):
@@ -219,9 +301,9 @@ class MonMDP:
 
     def _joint_index(self, what: str, env_label: Hashable, monitor_label: Hashable) -> int:
         env_labels, labels = getattr(self.environment, f"{what}s"), getattr(self.monitor, f"{what}s")
-        index = find(env_label, env_labels, what, self.environment.name) * len(labels)
+        index = check.find(env_label, env_labels, what, self.environment.name) * len(labels)
         if monitor_label is not None:
-            return index + find(monitor_label, labels, what, self.monitor.name)
+            return index + check.find(monitor_label, labels, what, self.monitor.name)
         if len(labels) > 1:
             raise MonMDPError(f"{self.monitor.name} has several {what}s; choose one of {list(labels)}.")
         return index
@@ -252,7 +334,7 @@ class MonMDP:
 
     def _index_of(self, what: str, given: Any, size: int) -> int:
         """The index of a joint state or action, given as an index, a label or an (environment, monitor) pair."""
-        given = _without_numpy(given)
+        given = check.as_label(given)
         if isinstance(given, int) and not isinstance(given, bool):
             if 0 <= given < size:
                 return given
@@ -283,11 +365,7 @@ class MonMDP:
         first, end = environment.offsets[pair], environment.offsets[pair + 1]
         if np.any(monitor.env_outcome < first) or np.any(monitor.env_outcome >= end):
             raise MonMDPError(f"{monitor.name} refers to an outcome that its environment pair does not have.")
-        if np.any(environment.reward_noise < 0):
-            raise MonMDPError(f"{environment.name} has a negative standard deviation of reward noise.")
-        if np.any((monitor.observe_probability < 0) | (monitor.observe_probability > 1)):
-            raise MonMDPError(f"{monitor.name} has an observation probability that is not between 0 and 1.")
-        row_sums = np.add.reduceat(self.probability, self.offsets[:-1])
+        row_sums = self.expected(1.0)
         worst = int(np.argmax(np.abs(row_sums - 1.0)))
         state, action = divmod(worst, self.n_actions)
         where = f"action {self.action_label(action)!r} in state {self.state_label(state)!r} of {self.name}"
@@ -301,7 +379,24 @@ class MonMDP:
         )
 
 
-def _without_numpy(given: Any) -> Any:
-    """NumPy numbers and lists as plain Python numbers and tuples."""
-    given = given.tolist() if hasattr(given, "tolist") else given
-    return tuple(_without_numpy(part) for part in given) if isinstance(given, (list, tuple)) else given
+def as_columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    """Rows of outcomes as one array per column, in the order of COLUMNS."""
+    columns = zip(COLUMNS.items(), zip(*rows, strict=True), strict=False)
+    return {name: np.array(column, kind) for (name, kind), column in columns}
+
+
+def check_table(table: EnvironmentTable | MonitorTable, n_pairs: int) -> None:
+    """Check shapes, index ranges and that numbers are finite."""
+    name, n_states, n_outcomes = table.name, len(table.states), len(table.probability)
+    bounds = {**BOUNDS, "next_state": (0, n_states - 1)}
+    lengths = {"offsets": n_pairs + 1, "start": n_states}
+    for field, value in vars(table).items():
+        if isinstance(value, np.ndarray):
+            (low, high), length = bounds.get(field, (-np.inf, np.inf)), lengths.get(field, n_outcomes)
+            if len(value) != length:
+                raise MonMDPError(f"{name} has {len(value)} numbers in '{field}' instead of {length}.")
+            if not np.all(np.isfinite(value) & (value >= low) & (value <= high)):
+                raise MonMDPError(f"{name} has a number in '{field}' that is not finite or not in {low:g} … {high:g}.")
+    if table.offsets[0] != 0 or table.offsets[-1] != n_outcomes or np.any(np.diff(table.offsets) < 1):
+        raise MonMDPError(f"The offsets of {name} must rise from 0 to its number of outcomes, {n_outcomes}.")
+    check.distribution(float(table.start.sum()), f"the start states of {name}")

@@ -1,4 +1,12 @@
-"""Registries of environments, monitors and agents by name, and specs such as `Ask(cost=0.5)` that build them."""
+"""Registries of environments, monitors and agents by name, with plug-ins, and specs such as `Ask(cost=0.5)`.
+
+Another package adds its own classes through entry points, listed in its pyproject.toml:
+
+    [project.entry-points."monmdp.environments"]
+    Pond = "my_package:Pond"
+
+Names come from package metadata; a class is imported when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +14,65 @@ import ast
 import dataclasses
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from importlib.metadata import EntryPoint, distributions
 from typing import Any, Generic, TypeVar
 
 from monmdp.errors import MonMDPError, nearest
-from monmdp.plugins import BrokenPluginWarning, Plugin, find_plugins
 
 T = TypeVar("T")
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
+
+
+class BrokenPluginWarning(UserWarning):
+    """A plug-in cannot be used; the message gives the reason. Everything else works."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """One class of another package, identified by its entry point."""
+
+    kind: str
+    name: str
+    package: str
+    version: str
+    entry_point: EntryPoint
+
+    def load(self, base: type[T]) -> type[T]:
+        """Import the class and check that it is derived from `base` and has the name of its entry point."""
+        try:
+            loaded = self.entry_point.load()
+        except (Exception, SystemExit) as error:  # importing third-party code can raise anything
+            reason = [type(error).__name__, *str(error).strip().splitlines()[:1]]
+            raise self.error(": ".join(reason).rstrip(".")) from None
+        if not isinstance(loaded, type) or not issubclass(loaded, base):
+            raise self.error(f"{self.entry_point.value} is not a subclass of monmdp.{base.__name__}")
+        if loaded.__name__ != self.name:
+            raise self.error(f"the entry point must have the name of its class, {loaded.__name__}")
+        return loaded
+
+    def error(self, reason: str) -> MonMDPError:
+        """The error that explains why this plug-in cannot be used."""
+        name = f"The {self.kind} {self.name!r} of the package {self.package} {self.version}"
+        return MonMDPError(f"{name} cannot be used: {reason}.")
+
+
+def find_plugins(kind: str) -> list[Plugin]:
+    """The plug-ins of a kind in all installed packages, sorted by package and name, without duplicates."""
+    plugins: dict[tuple[str, str], Plugin] = {}
+    for package in distributions():
+        try:
+            entries = package.entry_points.select(group=f"monmdp.{kind}s")
+        except (OSError, TypeError, ValueError):  # a package whose list of entry points is corrupt
+            continue
+        for entry in entries:
+            try:
+                name, version = package.name or "without a name", package.version or "(no version)"
+            except (OSError, KeyError):  # a package without metadata
+                name, version = "without a name", "(no version)"
+            plugins.setdefault((name, entry.name), Plugin(kind, entry.name, name, version, entry))
+    return [plugins[key] for key in sorted(plugins)]
 
 
 class Registry(Generic[T]):
@@ -23,12 +82,11 @@ class Registry(Generic[T]):
     left out, with one warning each.
     """
 
-    def __init__(self, kind: str, base: type[T] | None = None) -> None:
+    def __init__(self, kind: str, base: type[T]) -> None:
         self.kind = kind
         self._base = base
         self._classes: dict[str, type[T]] = {}  # keys are case-folded names, here and below
-        self._pending: dict[str, Plugin] | None = None
-        self._loaded: dict[str, Plugin] = {}
+        self._origins: dict[str, str] = {}
         self._broken: dict[Plugin, str] = {}
         self._warned: set[str] = set()
 
@@ -39,74 +97,77 @@ class Registry(Generic[T]):
         return entry
 
     def __iter__(self) -> Iterator[str]:
-        self._load_all()
-        self._warn(self._broken.values())
+        self._warn(self._load_all().values())
         return iter([entry.__name__ for entry in self._classes.values()])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __contains__(self, name: str) -> bool:
-        return name.casefold() in self._classes or name.casefold() in self._plugins()
+        return name.casefold() in self._classes or name.casefold() in self._pending
 
     def names(self) -> list[str]:
         """All names, including those of plug-ins, without importing any."""
-        return [entry.__name__ for entry in self._classes.values()] + [p.name for p in self._plugins().values()]
+        return [entry.__name__ for entry in self._classes.values()] + [p.name for p in self._pending.values()]
 
     def broken(self) -> dict[Plugin, str]:
         """The plug-ins that cannot be used, with the reasons; imports all plug-ins and replaces the warnings."""
-        self._load_all()
-        self._warned.update(self._broken.values())
+        self._warned.update(self._load_all().values())
         return dict(self._broken)
 
     def origin(self, name: str) -> str:
         """The package and version that provide the class `name`; empty for classes of monmdp."""
-        plugin = self._loaded.get(name.casefold())
-        return f"{plugin.package} {plugin.version}" if plugin else ""
+        return self._origins.get(name.casefold(), "")
 
     def find(self, name: str) -> type[T]:
         """The class called `name`."""
         key = name.casefold()
-        if key in self._plugins():
-            self._load(key)
+        self._load(key)
         errors = [message for plugin, message in self._broken.items() if plugin.name.casefold() == key]
         if key in self._classes:
             self._warn(errors)
             return self._classes[key]
-        if errors:
-            raise MonMDPError(errors[0])
-        raise MonMDPError(f"There is no {self.kind} called {name!r}. {nearest(name, self.names())}")
+        unknown = f"There is no {self.kind} called {name!r}. {nearest(name, self.names())}"
+        raise MonMDPError(errors[0] if errors else unknown)
 
-    def build(self, spec: str, **options: Any) -> T:
-        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`; keyword options override those of the spec."""
-        name, written = parse_spec(spec)
-        return construct(self.find(name), {**written, **options})
+    def build(self, given: Any, **options: Any) -> T:
+        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, or the given instance itself.
 
-    def _plugins(self) -> dict[str, Plugin]:
-        """Plug-ins that have not been imported yet. The search for them runs once, on first use."""
-        if self._pending is None:
-            self._pending = {}
-            for plugin in find_plugins(self.kind) if self._base else ():
-                key = plugin.name.casefold()
-                if key in self._classes or key in self._pending:
-                    owner = self._pending[key].package if key in self._pending else "monmdp itself"
-                    self._broken[plugin] = str(plugin.error(f"{owner} has another {self.kind} of that name"))
-                else:
-                    self._pending[key] = plugin
-        return self._pending
+        Keyword options override those of a spec.
+        """
+        if isinstance(given, self._base) and not options:
+            return given
+        if not isinstance(given, str):
+            raise MonMDPError(f"The {self.kind} must be a name or an object of {self._base.__name__}, not {given!r}.")
+        name, written = parse_spec(given)
+        built: T = construct(self.find(name), {**written, **options})
+        return built
+
+    @cached_property
+    def _pending(self) -> dict[str, Plugin]:
+        """Plug-ins that have not been imported yet."""
+        pending: dict[str, Plugin] = {}
+        for plugin in find_plugins(self.kind):
+            key = plugin.name.casefold()
+            if key in self._classes or key in pending:
+                owner = pending[key].package if key in pending else "monmdp itself"
+                self._broken[plugin] = str(plugin.error(f"{owner} has another {self.kind} of that name"))
+            else:
+                pending[key] = plugin
+        return pending
 
     def _load(self, key: str) -> None:
-        plugin = self._plugins().pop(key)
-        assert self._base is not None
-        try:
-            self.add(plugin.load(self._base))
-            self._loaded[key] = plugin
-        except MonMDPError as error:
-            self._broken[plugin] = str(error)
+        if plugin := self._pending.pop(key, None):
+            try:
+                self.add(plugin.load(self._base))
+                self._origins[key] = f"{plugin.package} {plugin.version}"
+            except MonMDPError as error:
+                self._broken[plugin] = str(error)
 
-    def _load_all(self) -> None:
-        for key in list(self._plugins()):
+    def _load_all(self) -> dict[Plugin, str]:
+        for key in list(self._pending):
             self._load(key)
+        return self._broken
 
     def _warn(self, messages: Iterable[str]) -> None:
         for message in messages:
@@ -123,36 +184,29 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     try:
         call = ast.parse(f"_({match['options'] or ''})", mode="eval").body
         assert isinstance(call, ast.Call)
-        options = {str(word.arg): _literal(word.value) for word in call.keywords}
+        # a bare word is text, so that no inner quotes are needed in a shell
+        values = [word.value for word in call.keywords]
+        literals = [value.id if isinstance(value, ast.Name) else ast.literal_eval(value) for value in values]
     except (SyntaxError, ValueError, AssertionError):
         raise MonMDPError(f"The options in {spec!r} cannot be parsed; write them as in 'Ask(cost=0.5)'.") from None
     if call.args:
         raise MonMDPError(f"In {spec!r} every option needs its name, as in 'Ask(cost=0.5)'.")
-    if len(options) < len(call.keywords):
+    options = {str(word.arg): value for word, value in zip(call.keywords, literals, strict=True)}
+    if len(options) < len(literals):
         raise MonMDPError(f"In {spec!r} an option is given twice.")
     return match["name"], options
 
 
-def _literal(node: ast.expr) -> Any:
-    """A Python literal; a bare word is text, so that no inner quotes are needed in a shell."""
-    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
-
-
-def construct(factory: Callable[..., T], options: dict[str, Any]) -> T:
+def construct(factory: Any, options: dict[str, Any]) -> Any:
     """Call a dataclass with options; the error for an unknown option suggests the nearest one."""
-    name, known = getattr(factory, "__name__", str(factory)), option_names(factory)
+    known = [field.name for field in dataclasses.fields(factory) if field.init]
     for option in options:
         if option not in known:
-            raise MonMDPError(f"{name} has no option {option!r}. {nearest(option, known)}")
+            raise MonMDPError(f"{factory.__name__} has no option {option!r}. {nearest(option, known)}")
     try:
         return factory(**options)
     except TypeError as error:
-        raise MonMDPError(f"{name}: {error}.") from None
-
-
-def option_names(factory: Any) -> list[str]:
-    """The options of a dataclass, in the order of their declaration."""
-    return [field.name for field in dataclasses.fields(factory) if field.init]
+        raise MonMDPError(f"{factory.__name__}: {error}.") from None
 
 
 def spec_of(instance: Any) -> str:

@@ -13,17 +13,8 @@ GOLDEN = 0x9E3779B97F4A7C15
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 MULTIPLIER_2 = 0x94D049BB133111EB
 
-#: Purposes of streams. The numbers determine every trajectory: never change one, only add.
-ROLES = {
-    "start": 1,
-    "world": 2,
-    "observe": 3,
-    "noise": 4,
-    "agent": 5,
-    "reward model": 6,
-    "hidden pairs": 7,
-    "evaluation": 8,
-}
+#: Purposes of streams. Their order determines every trajectory: only append.
+ROLES = ("start", "world", "observe", "noise", "agent", "reward model", "hidden pairs", "evaluation")
 
 
 def mix(word: int) -> int:
@@ -35,7 +26,7 @@ def mix(word: int) -> int:
 
 def stream(seed: int, role: str) -> int:
     """The key of the stream for a seed and a role."""
-    return mix((mix((int(seed) + GOLDEN) & WORD) + ROLES[role] * GOLDEN) & WORD)
+    return mix((mix((int(seed) + GOLDEN) & WORD) + (ROLES.index(role) + 1) * GOLDEN) & WORD)
 
 
 def uniform(key: int, index: int) -> float:

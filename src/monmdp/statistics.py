@@ -8,7 +8,7 @@ a plain number; `bootstrap(scores, metric)` computes its interval. SciPy is impo
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError
+from monmdp.problem import Floats
 from monmdp.training.curves import SOLVED_WITHIN, half_width
-
-Floats = npt.NDArray[np.float64]
 
 #: Resamples of a bootstrap interval.
 REPEATS = 2_000
@@ -45,9 +44,7 @@ class PairedDifference(NamedTuple):
 
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Mean along axis 0 ± Student's t · s / √runs; values [runs, ...]. A single run has NaN bounds."""
-    sample = _array(values, "The values")
-    if sample.ndim == 0 or len(sample) == 0:
-        raise MonMDPError("A mean needs values [runs, ...] of at least one run.")
+    sample = _array(values, "The values", "runs", "...")
     _check_level(level)
     mean, half = sample.mean(0), half_width(sample, level)
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
@@ -55,20 +52,17 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
 
 def wilson(successes: npt.ArrayLike, runs: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Fraction of successes with Wilson's score interval (1927); integers, or arrays that broadcast."""
+    from scipy.special import ndtri
+
     wins, n = _array(successes, "The successes"), _array(runs, "The runs")
     _check_level(level)
     if np.any(n < 1) or np.any(wins < 0) or np.any(wins > n):
         raise MonMDPError("A fraction needs at least one run, and between none and all of the runs as successes.")
-    low, high = np.vectorize(_wilson_bounds, otypes=[float, float])(wins, n, level)
-    return Interval((wins / n)[()], low[()], high[()])
-
-
-@lru_cache(maxsize=4096)
-def _wilson_bounds(wins: float, runs: float, level: float) -> tuple[float, float]:
-    from scipy.stats import binomtest
-
-    interval = binomtest(int(wins), int(runs)).proportion_ci(level, "wilson")
-    return float(interval.low), float(interval.high)
+    fraction, z = wins / n, ndtri(0.5 + 0.5 * level)
+    scale = 2 * (n + z**2)
+    centre, half = (2 * n * fraction + z**2) / scale, z / scale * np.sqrt(4 * n * fraction * (1 - fraction) + z**2)
+    low, high = np.where(wins == 0, 0.0, centre - half), np.where(wins == n, 1.0, centre + half)
+    return Interval(fraction[()], low[()], high[()])
 
 
 def interquartile_mean(scores: npt.ArrayLike) -> float:
@@ -109,11 +103,9 @@ def bootstrap(
     return _percentiles(statistic(sample), np.asarray(resampled, np.float64), level, len(sample))
 
 
-def profile_interval(
-    scores: npt.ArrayLike, thresholds: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
-) -> Interval:
-    """A performance profile with pointwise bootstrap intervals, arrays [thresholds]."""
-    return bootstrap(scores, partial(performance_profile, thresholds=thresholds), level, repeats, seed)
+def profile_interval(scores: npt.ArrayLike, thresholds: npt.ArrayLike, **options: Any) -> Interval:
+    """A performance profile with pointwise intervals, arrays [thresholds]; options: those of `bootstrap`."""
+    return bootstrap(scores, partial(performance_profile, thresholds=thresholds), **options)
 
 
 def normalised(returns: npt.ArrayLike, optimal: npt.ArrayLike, random: npt.ArrayLike) -> Floats:
@@ -122,13 +114,11 @@ def normalised(returns: npt.ArrayLike, optimal: npt.ArrayLike, random: npt.Array
     returns [runs, problems]; optimal and random [problems], or numbers.
     """
     earned, best, worst = (_array(values, "Returns") for values in (returns, optimal, random))
-    try:
-        best, worst = np.broadcast_to(best, earned.shape), np.broadcast_to(worst, earned.shape)
-    except ValueError:
+    if not {best.shape, worst.shape} <= {(), earned.shape[1:]}:
         raise MonMDPError(
-            f"Optimal {np.shape(optimal)} and random returns {np.shape(random)} must have one value per problem, "
+            f"Optimal {best.shape} and random returns {worst.shape} must have one value per problem, "
             f"that is per column of the returns {earned.shape}."
-        ) from None
+        )
     if np.any(best - worst <= 1e-12):
         raise MonMDPError("A problem in which acting at random is as good as optimal has no normalised score.")
     scores: Floats = (earned - worst) / (best - worst)
@@ -137,45 +127,44 @@ def normalised(returns: npt.ArrayLike, optimal: npt.ArrayLike, random: npt.Array
 
 def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Mean over problems of P(X > Y) + ½ P(X = Y), X a run of the first, Y of the second; [runs, problems] each."""
-    return float(_superiority(*_same_problems(first, second)).mean())
+    one, other = _scores(first), _scores(second)
+    if one.shape[1] != other.shape[1]:
+        raise MonMDPError(f"Both sides need the same problems, not {one.shape[1]} and {other.shape[1]} of them.")
+    return float(_superiority(one, other).mean())
 
 
 def improvement_interval(
     first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> Interval:
     """The probability of improvement, runs of either side resampled within each problem; NaN bounds for single runs."""
-    random = _random(level, repeats, seed)
-    one, other = _same_problems(first, second)
+    random, estimate = _random(level, repeats, seed), probability_of_improvement(first, second)
+    one, other = _scores(first), _scores(second)
     resampled = np.zeros(repeats)
     for column in zip(one.T, other.T, strict=True):
         samples = [values[random.integers(len(values), size=(repeats, len(values)))] for values in column]
         resampled += _superiority(samples[0].T, samples[1].T) / one.shape[1]
-    return _percentiles(probability_of_improvement(first, second), resampled, level, min(len(one), len(other)))
+    return _percentiles(estimate, resampled, level, min(len(one), len(other)))
 
 
 def _superiority(first: Floats, second: Floats) -> Floats:
-    """P(X > Y) + ½ P(X = Y) along axis 0: the Mann-Whitney statistic U / (n · m)."""
-    from scipy.stats import rankdata
+    """P(X > Y) + ½ P(X = Y) along axis 0, from the Mann-Whitney statistic."""
+    from scipy.stats import mannwhitneyu
 
-    n, m = len(first), len(second)
-    ranks = rankdata(np.concatenate([first, second]), axis=0)[:n].sum(0)
-    probability: Floats = (ranks - n * (n + 1) / 2) / (n * m)
-    return probability
+    u_statistic: Floats = mannwhitneyu(first, second, axis=0, method="asymptotic").statistic
+    return u_statistic / (len(first) * len(second))
 
 
 def paired_difference(
     first: npt.ArrayLike, second: npt.ArrayLike, level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> PairedDifference:
-    """Mean difference of two agents run with the same seeds, [runs] or [runs, problems] each.
+    """Mean difference of two agents run with the same seeds, [runs, ...] each.
 
     The interval resamples pairs, that is seeds; the two-sided p-value flips the signs of their differences
     (Fisher's randomisation test: all sign patterns if at most SIGN_FLIPS, else random ones and the observed one).
     """
-    one, other = _array(first, "The first values"), _array(second, "The second values")
-    if one.shape != other.shape or one.ndim not in (1, 2) or one.size == 0:
-        raise MonMDPError(
-            f"A paired comparison needs two arrays [runs, ...] of one shape, not {one.shape}, {other.shape}."
-        )
+    one, other = (_array(values, "The values", "runs", "...") for values in (first, second))
+    if one.shape != other.shape:
+        raise MonMDPError(f"A paired comparison needs two arrays of one shape, not {one.shape} and {other.shape}.")
     random = _random(level, repeats, seed)
     differences = (one - other).reshape(len(one), -1).mean(1)
     resampled = differences[random.integers(len(differences), size=(repeats, len(differences)))].mean(1)
@@ -192,13 +181,6 @@ def _sign_flip_p_value(differences: Floats, random: np.random.Generator) -> floa
         signs[0] = 1.0  # the observed pattern is one of the possible ones
     sums = np.abs(signs @ differences)
     return float(np.mean(sums >= np.abs(differences.sum()) - 1e-12 * np.abs(differences).sum()))
-
-
-def rank_correlation(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
-    """Spearman's rank correlation; equal values share their mean rank."""
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(_array(first, "The first values"), _array(second, "The second values")).statistic)
 
 
 def steps_until_solved(
@@ -227,32 +209,27 @@ def area_under_curve(steps: npt.ArrayLike, returns: npt.ArrayLike) -> Floats:
     return area
 
 
-def _array(values: npt.ArrayLike, what: str, axes: str = "") -> Floats:
-    """The values as an array of finite numbers; axes: those that it must have, such as "runs, problems"."""
+def _array(values: npt.ArrayLike, what: str, *axes: str) -> Floats:
+    """The values as an array of finite numbers, with these axes if any are given; "..." is any number of axes."""
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise MonMDPError(f"{what} must be an array of numbers.") from None
     if not np.isfinite(array).all():
         raise MonMDPError(f"{what} must be finite numbers, without NaN; leave such runs out or replace the value.")
-    if axes and (array.ndim != len(axes.split(",")) or array.size == 0):
-        raise MonMDPError(f"{what} must be an array [{axes}] with at least one run, not one of shape {array.shape}.")
+    named = [axis for axis in axes if axis != "..."]
+    if axes and (array.size == 0 or array.ndim < len(named) or (array.ndim > len(named) and named == list(axes))):
+        expected = f"an array [{', '.join(axes)}] with at least one run"
+        raise MonMDPError(f"{what} must be {expected}, not one of shape {array.shape}.")
     return array
 
 
 def _scores(scores: npt.ArrayLike) -> Floats:
-    return _array(scores, "Scores", "runs, problems")
-
-
-def _same_problems(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[Floats, Floats]:
-    one, other = _scores(first), _scores(second)
-    if one.shape[1] != other.shape[1]:
-        raise MonMDPError(f"Both sides need the same problems, not {one.shape[1]} and {other.shape[1]} of them.")
-    return one, other
+    return _array(scores, "Scores", "runs", "problems")
 
 
 def _curves(steps: npt.ArrayLike, returns: npt.ArrayLike) -> tuple[Floats, Floats]:
-    points, curves = _array(steps, "Steps", "point"), _array(returns, "Returns", "seed, point")
+    points, curves = _array(steps, "Steps", "point"), _array(returns, "Returns", "seed", "point")
     if curves.shape[1] != len(points) or np.any(np.diff(points) <= 0):
         raise MonMDPError(f"Steps must increase, one per point of the returns [seed, point] {curves.shape}.")
     return points, curves

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from monmdp.factors import Booleans, Floats, Integers
-from monmdp.problem import MonMDP
+from monmdp.problem import Booleans, Floats, Integers, MonMDP
 
 
 class World(NamedTuple):

@@ -20,7 +20,7 @@ from scipy import stats
 
 import monmdp
 from monmdp.cli import main
-from monmdp.environments.rule import Rule
+from monmdp.environments import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
 from monmdp.figures.curves import return_limits
 from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points
@@ -115,7 +115,9 @@ def test_every_figure_has_three_files(name, drawn):
     pdf, png, csv = drawn[name]
     assert [path.name for path in drawn[name]] == [f"{name}.pdf", f"{name}.png", f"{name}.csv"]
     assert pdf.read_bytes().startswith(b"%PDF")
-    assert b"/Subtype /Image" not in pdf.read_bytes() or name in ("visits", "q-values"), "vectors, not pixels"
+    assert b"/Subtype /Image" not in pdf.read_bytes() or name in ("visits", "q-values", "environments"), (
+        "vectors, not pixels"
+    )
     with Image.open(png) as picture:
         assert min(picture.size) > 100
         assert picture.width <= 5.6 * 220, "at most the width of a paper's text"

@@ -321,7 +321,7 @@ def test_agents_are_switched_off_and_on(tab):
     assert curve_names(tab) == agents - {"Optimism"}  # stays off for another problem
     for name in ("Directed", "Naive"):
         tab.locator("#curves .toggles button", has_text=name).click()
-    assert "switched off" in tab.locator("#curves .empty").inner_text()
+    assert "switched off" in tab.locator("#curves .note").inner_text()
     tab.locator("#curves .toggles button", has_text="Optimism").click()
     assert curve_names(tab) == {"Optimism"}
 
@@ -437,7 +437,7 @@ def test_arrows_are_the_greedy_policy(tab, walk):
 def test_layers_show_goal_and_rewards(tab, walk):
     slider(tab).fill("8")
     choose(tab, "inspector", "Path to goal")
-    assert tab.locator(".grids .goal").count() == 2
+    assert tab.locator(".grids figure").count() == 2
     assert "best actions toward the goal" in tab.locator("#inspector-view .caption").inner_text()
     choose(tab, "inspector", "Rewards observed")
     assert tab.locator(".grids figure").count() == 1
@@ -454,9 +454,9 @@ def test_agents_without_a_goal_have_no_path_to_it(tab):
     choose(tab, "inspector", "Path to goal")
     choose(tab, "inspector", "Naive")
     assert tab.locator("#inspector .choice", has_text="Path to goal").count() == 0
-    assert tab.locator(".grids .goal").count() == 0
+    assert tab.locator("#inspector-view .goal-mark").count() == 0
     titles = tab.locator("#inspector .chart-title").all_inner_texts()
-    assert [title.split()[0] for title in titles] == ["Return", "Rewards", "Exploring"]
+    assert [title.split()[0] for title in titles] == ["Return", "Rewards", "Pairs", "Exploring"]
 
 
 def test_another_problem_can_be_chosen(tab):
@@ -564,4 +564,4 @@ def test_missing_results_are_reported(open_page, odd_file):
     assert "± " not in tab.locator("#curves .summary").inner_text()
     assert "not enough data" in tab.locator("#claims").inner_text()
     choose(tab, "curves", "β")
-    assert tab.locator("#curves .empty").inner_text() == "No agent has values of β here."
+    assert tab.locator("#curves .note").inner_text() == "No agent has values of β here."

@@ -40,9 +40,9 @@ def refused(match: str, agent="Naive", seeds=1, steps=10, **more) -> None:
         ("Naive(epsilon=(1, 0.5, 0))", r"must be a number, \(first, last\)"),
         ("Directed(balanced_wandering=no)", "balanced_wandering"),
         ("Directed(random_goal_policy=2)", "random_goal_policy"),
-        (None, "An agent is a name or an Agent"),
-        (3, "An agent is a name or an Agent"),
-        (monmdp.Agent, "An agent is a name or an Agent"),
+        (None, "The agent must be a name or an object of Agent"),
+        (3, "The agent must be a name or an object of Agent"),
+        (monmdp.Agent, "The agent must be a name or an object of Agent"),
     ],
 )
 def test_agents(agent, match):

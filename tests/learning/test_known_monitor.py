@@ -167,6 +167,7 @@ def test_it_helps():
     assert learning < told
 
 
-def test_live_training_has_no_table_to_give():
+def test_live_training_has_no_known_monitor():
+    agent = "MonitoredMBIE(known_monitor=True, q_max=1.0)"
     with pytest.raises(MonMDPError, match="Live training has no table of the monitor"):
-        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "MonitoredMBIE(known_monitor=True)", steps=10)
+        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", agent, steps=10)

@@ -7,7 +7,7 @@ import pytest
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.agents.base import as_agent
+from monmdp.agents.base import AGENTS
 from monmdp.exact.bounds import visible_bounds
 from monmdp.protocol import PAPER_AGENTS, paper_job, paper_steps
 
@@ -147,7 +147,7 @@ def test_no_return_exceeds_the_bound():
 
 
 def test_class_defaults_are_inherited():
-    class Mine(type(as_agent("Directed"))):
+    class Mine(type(AGENTS.build("Directed"))):
         """A subclass without options of its own."""
 
     problem = monmdp.make("Empty", "Ask")

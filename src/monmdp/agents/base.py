@@ -120,15 +120,6 @@ class Agent:
 AGENTS: Registry[Agent] = Registry("agent", Agent)
 
 
-def as_agent(given: Any) -> Agent:
-    """An agent from a name such as "Directed(beta_bar=0.1)", or an object."""
-    if isinstance(given, Agent):
-        return given
-    if isinstance(given, str):
-        return AGENTS.build(given)
-    raise MonMDPError(f"An agent is a name or an Agent, not {given!r}.")
-
-
 @runtime_checkable
 class HasGoal(Protocol):
     """An agent that explores toward a goal, for `watch` and the page."""

@@ -24,10 +24,9 @@ from monmdp.agents import factored_model, planning
 from monmdp.agents.arrays import array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose
-from monmdp.agents.q_learning import learn_reward
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds
-from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
 DISCOVER, VISIT, REFINE = range(3)
@@ -121,7 +120,7 @@ def is_inaccurate(seen, squares, wanted, log_time, beta):
     return seen == 1 or 1.96 * math.sqrt(squares / (seen - 1) / seen) > wanted
 
 
-@kernel
+@internal
 def write_success(memory, purpose, states, step, success):
     """Write the probabilities g(s,a) that pairs of states [n] serve a purpose into success [n, A].
 
@@ -165,7 +164,7 @@ def write_success(memory, purpose, states, step, success):
     return largest
 
 
-@kernel
+@internal
 def find_goals(memory, purpose, origin, step):
     """Search layer by layer for goals of a purpose and plan for them; returns whether there are any."""
     plan, status, model_rows = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.model_rows
@@ -187,7 +186,7 @@ def find_goals(memory, purpose, origin, step):
     return status.reached
 
 
-@kernel
+@internal
 def follow(memory, purpose, state, draws):
     """The action toward the goals of a purpose, or -1 if there are none."""
     plan, model, status = memory.goal_plan, memory.model, memory.status[0]
@@ -215,27 +214,24 @@ def follow(memory, purpose, state, draws):
     return action
 
 
-@inlined
-def is_due(memory, purpose, step):
-    """Whether there may be goals of a purpose."""
-    status = memory.status[0]
-    if purpose == DISCOVER:
-        return status.untried > 0 or status.unseen > 0
-    return purpose == REFINE or status.level == 0 or math.log(step + 2.0) > memory.beta_bar * status.level
-
-
 @kernel
 def act_directed_model(memory, state, draws):
     """Toward the nearest goal of the first purpose that has any; greedy on Q if none has."""
     discover(memory, state)
+    status = memory.status[0]
     for purpose in range(3):
-        if is_due(memory, purpose, draws.step):
+        is_due = True
+        if purpose == DISCOVER:
+            is_due = status.untried > 0 or status.unseen > 0
+        elif purpose == VISIT:
+            is_due = status.level == 0 or math.log(draws.step + 2.0) > memory.beta_bar * status.level
+        if is_due:
             action = follow(memory, purpose, state, draws)
             if action >= 0:
                 return action, True
-    if memory.status[0].plan_outdated:
+    if status.plan_outdated:
         plan_all_values(memory, memory.value_plan.q, memory.value_plan.values)
-        memory.status[0].plan_outdated = False
+        status.plan_outdated = False
     return choose(memory.value_plan.q[state], draws), False
 
 
@@ -281,9 +277,11 @@ def learn_observed_reward(memory, env_pair, reward):
         status.unseen -= not memory.given_up[env_pair]
         memory.given_up[env_pair] = False
         memory.model.changes[0] += 1
-    before = memory.reward_model[env_pair]
-    after = learn_reward(memory, env_pair, reward)
-    memory.reward_squares[env_pair] += (reward - before) * (reward - after)
+        memory.reward_model[env_pair] = 0.0
+    memory.reward_counts[env_pair] += 1
+    error = reward - memory.reward_model[env_pair]
+    memory.reward_model[env_pair] += error / memory.reward_counts[env_pair]
+    memory.reward_squares[env_pair] += error * (reward - memory.reward_model[env_pair])
     status.noisy |= memory.reward_squares[env_pair] > 1e-12
     status.lowest_reward = min(status.lowest_reward, reward)
     status.highest_reward = max(status.highest_reward, reward)
@@ -333,7 +331,7 @@ def update_directed_model(memory, transition):
         status.plan_outdated = True
 
 
-@kernel
+@internal
 def plan_all_values(memory, q, values):
     """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
     model, plan, status, n_actions = memory.model, memory.value_plan, memory.status[0], memory.q.shape[1]

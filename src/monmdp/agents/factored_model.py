@@ -24,7 +24,7 @@ from monmdp.agents.known_monitor import (
     write_known_row,
 )
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import internal, kernel
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -150,7 +150,7 @@ def likelihood_ratio(own, pooled, included):
     return ratio, known
 
 
-@kernel
+@internal
 def reconsider(pool, pair):
     """Separate a pair from its pool, or return it; returns whether that changed."""
     own, pooled, was_separated = pool.own[pair], pool.pooled[pool.group[pair]], pool.separated[pair]
@@ -164,7 +164,7 @@ def reconsider(pool, pair):
     return True
 
 
-@kernel
+@internal
 def reconsider_group(pool, group, visits):
     """Reconsider all visited pairs of a group; returns the number of changes."""
     changes = 0
@@ -174,7 +174,7 @@ def reconsider_group(pool, group, visits):
     return changes
 
 
-@kernel
+@internal
 def count_outcome(pool, pair, outcome):
     """Count an outcome of a pair; returns the number of changes."""
     pool.own[pair, outcome] += 1
@@ -192,7 +192,7 @@ def is_power_of_two(count):
     return count & (count - 1) == 0
 
 
-@kernel
+@internal
 def learn_model(model, transition):
     """Count one step; all pairs of a group are reconsidered when its count has doubled."""
     pair, env_pair = transition.state * model.n_actions + transition.action, transition.env_pair
@@ -222,7 +222,7 @@ def learn_model(model, transition):
     model.changes[0] += changes
 
 
-@kernel
+@internal
 def predicted_reward(model, pair):
     """Expected monitor reward of a pair about which something is known."""
     if model.known_monitor:
@@ -230,7 +230,7 @@ def predicted_reward(model, pair):
     return model.reward[pair] if model.visits[pair] > 0 else model.monitor_reward[model.shifts.group[pair]]
 
 
-@kernel
+@internal
 def observe_chance(model, pair):
     """The probability of observing the reward of a pair: given, or the smoothed frequency of its monitor pair."""
     if model.known_monitor and pair < len(model.known.env_pair):
@@ -241,7 +241,7 @@ def observe_chance(model, pair):
     return (model.monitor_observed[monitor_pair] + 1.0) / (model.monitor_tries[monitor_pair] + 1.0)
 
 
-@kernel
+@internal
 def best_observe_rate(model):
     """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
@@ -251,7 +251,7 @@ def best_observe_rate(model):
     return best
 
 
-@kernel
+@internal
 def may_be_random(model, group, env_state, others_are):
     """Whether an environment pair had different outcomes, or always stayed in a state where others are random."""
     number, stays = 0, True

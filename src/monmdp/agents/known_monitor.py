@@ -20,7 +20,7 @@ import numpy as np
 
 from monmdp.agents.arrays import array_tuple
 from monmdp.errors import MonMDPError
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import internal, kernel
 from monmdp.world import World
 
 KnownMonitor: Any = array_tuple(
@@ -103,7 +103,7 @@ def count_experience(known, pair, env_next_state, next_state, terminated):
     return match
 
 
-@kernel
+@internal
 def expected_monitor(known, pair):
     """Mean monitor reward and probability of observing over the outcomes so far; the latter is -1 without outcomes."""
     first, times = known.first_outcome[known.env_pair[pair]], known.tries[known.env_pair[pair]]
@@ -115,7 +115,7 @@ def expected_monitor(known, pair):
     return (reward / times, chance / times) if times > 0 else (0.0, -1.0)
 
 
-@kernel
+@internal
 def write_known_row(known, pair, total, with_ends, rows, entry):
     """Write N(o) / total · PM(s′ | s,a,o) of all next states into `rows` from `entry` on.
 

@@ -39,7 +39,7 @@ from monmdp.agents.transitions import Transitions, count_transition, new_transit
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds
 from monmdp.kernels.bellman import backup
-from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
 TERMINATIONS = ("sticky", "probability")
@@ -142,7 +142,7 @@ def update_mbie(memory, transition):
         memory.ended[env_pair] |= terminated
 
 
-@kernel
+@internal
 def build_model(memory, observing):
     """Write the tried pairs, their rewards and their rows for planning; returns the number of pairs."""
     known, transitions, rows, bonus = memory.known, memory.transitions, memory.rows, memory.bonus
@@ -189,7 +189,7 @@ def build_model(memory, observing):
     return n_tried
 
 
-@kernel
+@internal
 def plan_table(memory, q, observing):
     """Sweep q [S, A] on the observe model or the optimise model, until nothing changes or for `sweeps` sweeps."""
     n_tried, n_actions, values = build_model(memory, observing), q.shape[1], memory.values

@@ -16,7 +16,7 @@ from typing import Any
 from monmdp.agents.arrays import array_tuple
 from monmdp.agents.factored_model import ModelRows
 from monmdp.kernels.bellman import backup
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import internal, kernel
 
 #: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
 VALUE_ACCURACY = 1e-7
@@ -76,7 +76,7 @@ GoalPlan: Any = array_tuple(
 )
 
 
-@kernel
+@internal
 def plan_values(plan, size, lowest, discount, q, values):
     """Improve q [S, A] and values [S + 2] of the first `size` states of a plan; pairs without a row get `lowest`."""
     n_actions, states, rewards, best = q.shape[1], plan.model_rows.states, plan.rewards, plan.best
@@ -112,7 +112,7 @@ def plan_values(plan, size, lowest, discount, q, values):
                 break
 
 
-@kernel
+@internal
 def count_start(plan, state):
     """Count the start of an episode; returns whether it is the first in this state."""
     status, is_new = plan.status[0], plan.start_counts[state] == 0
@@ -135,7 +135,7 @@ def add_state(state, decay, place, stamp, states, decays, status):
         status.size += 1
 
 
-@kernel
+@internal
 def begin_search(plan, origin):
     """Discard the last plan and start a search at a state."""
     status = plan.status[0]
@@ -144,7 +144,7 @@ def begin_search(plan, origin):
     add_state(origin, 1.0, plan.place, plan.stamp, plan.model_rows.states, plan.decay, status)
 
 
-@kernel
+@internal
 def add_successors(plan, start, stop, decay):
     """Add the successors of the states at places start … stop - 1; the end of an episode leads to the start states."""
     place, stamp, states, decays, status = plan.place, plan.stamp, plan.model_rows.states, plan.decay, plan.status[0]
@@ -160,7 +160,7 @@ def add_successors(plan, start, stop, decay):
             add_state(plan.starts[k], decay, place, stamp, states, decays, status)
 
 
-@kernel
+@internal
 def use_places(plan):
     """Replace states by places in the rows; staying becomes `stay`, and states that were not found have no value."""
     place, stamp, stay, status = plan.place, plan.stamp, plan.stay, plan.status[0]
@@ -188,7 +188,7 @@ def goal_value(success, stay, ahead):
     return (success + discount * ahead) / (1.0 - discount * stay)
 
 
-@kernel
+@internal
 def goal_values(plan, i, values):
     """Write W of the actions of the i-th state into values [A]."""
     offsets, weight, next_state = plan.model_rows.rows
@@ -197,7 +197,7 @@ def goal_values(plan, i, values):
         values[action] = goal_value(plan.success[i, action], plan.stay[i, action], ahead)
 
 
-@kernel
+@internal
 def solve_goals(plan):
     """Sweep W backwards from the states found last, which are the farthest, as far as it matters at the origin.
 

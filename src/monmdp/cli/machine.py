@@ -271,14 +271,13 @@ def _measure_cpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
             update(0, description="one seed of the paper")
             paper = benchmark.measure_paper(update)
     values = {"machine": benchmark.machine(), "rows": rows, "paper": paper and asdict(paper)}
-    return "monmdp bench", values, [] if paper is None else benchmark.sentences(paper)
+    return "monmdp bench", values, [] if paper is None else paper.sentences()
 
 
 def _measure_gpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
     """The same on a GPU."""
-    from monmdp.paper import gpu_benchmark
+    from monmdp.paper.benchmark import PAPER_SEEDS, measure_gpu
 
     with progress("measuring (kernels are compiled first)"):
-        gpu = gpu_benchmark.measure_gpu(seeds=5 if quick else 100)
-    values = {**asdict(gpu), "seconds": gpu.seconds}
-    return "monmdp bench --device cuda", values, gpu_benchmark.sentences(gpu)
+        gpu = measure_gpu(5 if quick else PAPER_SEEDS)
+    return "monmdp bench --device cuda", asdict(gpu), gpu.sentences()

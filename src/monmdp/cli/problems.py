@@ -108,7 +108,7 @@ class Solve(ProblemArguments):
 
     def run(self, console: Console) -> None:
         from monmdp import diameter, solve
-        from monmdp.render.policy import draw_policy
+        from monmdp.cli.grids import draw_policy
 
         problem = self.problem()
         with console.status("Solving (the first run compiles kernels) …"):

@@ -19,7 +19,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.tables import markdown, terminal
 
 if TYPE_CHECKING:
-    from monmdp.paper.claims import Claim
+    from monmdp.paper.evidence import Claim
     from monmdp.study.results import Results as StoredResults
 
 RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
@@ -95,6 +95,7 @@ class Report(Command):
         from monmdp.machine import readable
         from monmdp.report import write_page
 
+        shared.check_file(self.out, ".html", ".htm")
         with progress("reading results") as update:
             page = write_page(self.folder, self.out, lambda part, done, total: update(done, total, part))
         print_line(console, f"The page is {page} ({readable(page.stat().st_size)}); open it in any browser.")

@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from monmdp import check
 from monmdp.cli import shared
+from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
+from monmdp.render.text import GLYPHS
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Train(TrainingArguments):
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:
-            from monmdp.figures.plot import plot_curves
+            from monmdp.figures.curves import plot_curves
 
             plot_curves(curves, self.plot)
         if self.json:
@@ -242,7 +243,7 @@ def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
     """The run as rows of facts and, if the environment has positions, one grid per monitor state."""
     parts: list[RenderableType] = [terminal((), _facts(run, last).items())]
     if run.job.problem.environment.layout is not None:
-        parts += [Columns(_grids(run), padding=(0, 2)), Text(LEGEND, style="dim")]
+        parts += [_grids(run), Text(LEGEND, style="dim")]
     return Group(*parts, Text(f"{state}   {KEYS}", style="dim"))
 
 
@@ -271,10 +272,8 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
     return facts
 
 
-def _grids(run: Run) -> list[RenderableType]:
+def _grids(run: Run) -> RenderableType:
     """Per monitor state the cells of the environment: agent or goal, greedy action and tile, coloured by visits."""
-    from monmdp.render.text import GLYPHS, action_symbol, cell_table
-
     problem, visits, greedy = run.job.problem, run.visits.sum(1), run.q.argmax(1)
     most = math.log1p(float(visits.max())) or 1.0
     agent, goal = run.state, run.goal // problem.n_actions
@@ -288,6 +287,4 @@ def _grids(run: Run) -> list[RenderableType]:
         tile = "" if marks or glyph == GLYPHS["."] else glyph
         return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
 
-    states = problem.monitor.states
-    titles = [f"monitor: {state}" for state in states] if len(states) > 1 else [""]
-    return [cell_table(problem, monitor, title, content) for monitor, title in enumerate(titles)]
+    return draw_grids(problem, content)

@@ -1,16 +1,16 @@
-"""The declaration of an environment, and its compilation into a table."""
+"""The declaration of an environment, by a class or by a function, and its compilation into a table."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.factors import EnvironmentTable, Layout, as_columns, start_vector
+from monmdp.problem import EnvironmentTable, Layout, as_columns
 from monmdp.registry import Registry, spec_of
 
 
@@ -66,7 +66,8 @@ class Environment:
     @property
     def button(self) -> tuple[Hashable, str]:
         """The state and action of a button that a monitor may install."""
-        return next(iter(start_weights(self))), "LEFT" if "LEFT" in self.actions else self.actions[0]
+        first = next(iter(check.start_weights(self.starts, self.states)))
+        return first, "LEFT" if "LEFT" in self.actions else self.actions[0]
 
     @property
     def regions(self) -> Mapping[str, Iterable[Hashable]]:
@@ -77,12 +78,6 @@ class Environment:
     def layout(self) -> Layout | None:
         """Positions of the states in a picture, or None if they have no positions."""
         return None
-
-    @property
-    def limit(self) -> int | None:
-        """The step limit, with "auto" resolved."""
-        limit = self.default_limit if self.step_limit == "auto" else self.step_limit
-        return None if limit is None else check.whole(limit, 1, f"The step limit of {type(self).__name__}")
 
     @property
     def name(self) -> str:
@@ -98,9 +93,13 @@ class Environment:
         slip = check.probability(self.random_action, f"The probability of a random action in {name}")
         noise = check.at_least(self.reward_noise, 0, f"The reward noise of {name}")
         extra_noise = check.at_least(self.nonzero_reward_noise, 0, f"The non-zero reward noise of {name}")
+        limit = self.default_limit if self.step_limit == "auto" else self.step_limit
         offsets, rows = [0], []
         for state in states:
-            executed = [_checked(self, name, state, action, index) for action in actions]
+            executed = []
+            for action in actions:
+                where = f"action {action!r} in state {state!r} of {name}"
+                executed.append(check.outcomes(self.outcomes(state, action), Step, where, index))
             for steps in executed:
                 mixture = [(1.0 - slip, steps)] + [(slip / len(actions), other) for other in executed if slip]
                 merged: dict[tuple[float, ...], float] = {}
@@ -109,15 +108,15 @@ class Environment:
                         merged[tuple(outcome)] = merged.get(tuple(outcome), 0.0) + weight * chance
                 rows += [(chance, *outcome) for outcome, chance in merged.items() if chance > 0]
                 offsets.append(len(rows))
-        columns = as_columns(rows, "probability", "next_state", "reward", "terminated")
+        columns = as_columns(rows)
         return EnvironmentTable(
             name=name,
             states=states,
             actions=actions,
             offsets=np.array(offsets, np.int64),
             reward_noise=np.sqrt(noise**2 + np.where(columns["reward"] != 0, extra_noise**2, 0.0)),
-            start=start_vector(start_weights(self), states, type(self).__name__),
-            step_limit=self.limit,
+            start=np.array(check.start_probabilities(self.starts, states, name)),
+            step_limit=None if limit is None else check.whole(limit, 1, f"The step limit of {name}"),
             layout=self.layout,
             **columns,
         )
@@ -126,30 +125,31 @@ class Environment:
 ENVIRONMENTS: Registry[Environment] = Registry("environment", Environment)
 
 
-def start_weights(environment: Environment) -> dict[Hashable, float]:
-    """The start states with their probabilities."""
-    starts = environment.starts
-    if isinstance(starts, Mapping):
-        return dict(starts)
-    is_state = isinstance(starts, Hashable) and starts in environment.states
-    if is_state or isinstance(starts, str) or not isinstance(starts, Iterable):
-        return {starts: 1.0}
-    listed = list(starts)
-    return {state: 1.0 / len(listed) for state in listed}
+@dataclass(frozen=True)
+class Rule(Environment):
+    """States, actions and a function (state, action) → outcomes; start: a state, several, or a mapping.
 
+    picture: positions of the states, for pictures.
+    """
 
-def _checked(
-    environment: Environment, name: str, state: Hashable, action: str, index: dict[Hashable, int]
-) -> list[tuple[float, int, float, bool]]:
-    """Outcomes of one pair as (probability, next state, reward, terminated)."""
-    where = f"action {action!r} in state {state!r} of {name}"
-    steps, total = [], 0.0
-    for step in check.outcomes(environment.outcomes(state, action), Step, f"The outcomes of {where}"):
-        if step.next_state not in index:
-            raise MonMDPError(f"An outcome of {where} leads to {step.next_state!r}, which is not one of its states.")
-        chance = check.probability(step.probability, f"The probability of an outcome of {where}")
-        reward = check.finite(step.reward, f"The reward of {where}")
-        steps.append((chance, index[step.next_state], reward, bool(step.terminated)))
-        total += chance
-    check.distribution(total, where)
-    return steps
+    states: Sequence[Hashable] = ()
+    actions: Sequence[str] = ()
+    rule: Callable[[Any, str], Iterable[Step]] = lambda state, action: ()
+    start: Any = None
+    title: str = "Rule"
+    picture: Layout | None = field(default=None, repr=False)
+
+    def outcomes(self, state: Any, action: str) -> Iterable[Step]:
+        return self.rule(state, action)
+
+    @property
+    def starts(self) -> Any:
+        return self.states[0] if self.start is None else self.start
+
+    @property
+    def layout(self) -> Layout | None:
+        return self.picture
+
+    @property
+    def name(self) -> str:
+        return self.title

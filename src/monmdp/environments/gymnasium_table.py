@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.environments.base import Step
-from monmdp.environments.rule import Rule
+from monmdp.environments.base import Rule, Step
 from monmdp.errors import MonMDPError
-from monmdp.factors import Layout
+from monmdp.problem import Layout
 
 if TYPE_CHECKING:
     import gymnasium

@@ -24,22 +24,14 @@ def visible_bounds(problem: MonMDP) -> Bounds:
     no return exceeds the largest of e, r (1 − γ^(H−1)) / (1 − γ) + γ^(H−1) e and r (1 − γ^H) / (1 − γ).
     """
     visible = visible_env_outcomes(problem)
-    rewards = problem.environment.reward[visible]
-    minimum = float(rewards.min()) if len(rewards) else 0.0
+    minimum = float(problem.environment.reward[visible].min()) if visible.any() else 0.0
     counted = visible[problem.monitor.env_outcome] & problem.reachable_pairs[problem.pair_of_outcome]
-    continuing = problem.reward[counted & ~problem.terminated]
-    ending = problem.reward[counted & problem.terminated]
+    continuing, ending = counted & ~problem.terminated, counted & problem.terminated
+    r, e = (float(problem.reward[chosen].max(initial=-np.inf)) for chosen in (continuing, ending))
     horizon = np.inf if problem.step_limit is None else float(problem.step_limit)
-    candidates = []
-    if len(ending):
-        candidates.append(float(ending.max()))
-    if len(continuing):
-        best = float(continuing.max())
-        candidates.append(best * annuity(problem.discount, horizon))
-        if len(ending):
-            last = problem.discount ** (horizon - 1)
-            candidates.append(best * annuity(problem.discount, horizon - 1) + last * float(ending.max()))
-    return Bounds(minimum, max(candidates, default=0.0))
+    before_last, last = annuity(problem.discount, horizon - 1), problem.discount ** (horizon - 1)
+    candidates = [e, r * before_last + last * e, r * annuity(problem.discount, horizon)]
+    return Bounds(minimum, max(filter(np.isfinite, candidates), default=0.0))  # infinite or NaN: no such reward
 
 
 def annuity(discount: float, steps: float) -> float:

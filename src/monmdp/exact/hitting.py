@@ -8,29 +8,45 @@ Theorem 1 holds for the number of exploring steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import checked_policy
 from monmdp.exact.structure import communicating, successor_rows
-from monmdp.factors import Booleans, Floats, Integers
-from monmdp.problem import MonMDP
+from monmdp.problem import Booleans, Floats, Integers, MonMDP
 
 GoalPolicy = Callable[[int], Floats]
+
+
+class Search(NamedTuple):
+    """The search for a goal: rows as in `kernels.bellman`, one for each choice in each state.
+
+    A choice costs cost[row] steps and reaches the goal at once with probability hit[row]. Otherwise the search
+    continues in a successor or, with the rest of the probability, in a new episode.
+    """
+
+    offsets: Integers
+    weight: Floats
+    next_state: Integers
+    cost: Floats
+    hit: Floats
 
 
 def diameter(problem: MonMDP) -> float:
     """The largest, over pairs of reachable states, of the least expected number of steps from one to the other."""
     if not communicating(problem):
         return np.inf
-    goals = [int(goal) for goal in np.flatnonzero(problem.reachable)]
-    if problem.step_limit is None:
-        return max(_fastest_unlimited(problem, goal) for goal in goals)
-    from monmdp.kernels.hitting import fastest_sweep
+    offsets, weight, next_state = successor_rows(problem)
+    visited = _reachable_by_step(problem)
 
-    rows, visited = successor_rows(problem), _reachable_by_step(problem, problem.step_limit)
-    return max(_worst_time(problem, fastest_sweep, rows, visited, goal, problem.n_actions) for goal in goals)
+    def search(goal: int) -> Search:
+        hit = np.repeat(np.arange(problem.n_states) == goal, problem.n_actions)
+        kept = np.where(np.repeat(hit, np.diff(offsets)), 0.0, weight)
+        return Search(offsets, kept, next_state, 1.0 - hit, hit.astype(np.float64))
+
+    return max(_worst_time(problem, search(goal), visited) for goal in np.flatnonzero(problem.reachable).tolist())
 
 
 def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: Iterable[int] | None = None) -> Floats:
@@ -44,38 +60,43 @@ def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: 
         raise MonMDPError(f"A goal is a joint pair, a number from 0 to {problem.n_pairs - 1}.")
     if np.any(~problem.reachable_pairs[pairs]):
         raise MonMDPError("A goal that can never be visited has no diameter; choose among problem.reachable_pairs.")
+    offsets, weight, next_state = successor_rows(problem)
+    visited = _reachable_by_step(problem)
 
-    def policy_of(goal: int) -> Floats:
-        return checked_policy(problem, policy(goal) if callable(policy) else policy)
+    def search(goal: int) -> Search:
+        chances = checked_policy(problem, policy(goal) if callable(policy) else policy)
+        hit = np.where(np.arange(problem.n_pairs) == goal, chances.ravel(), 0.0)
+        kept = weight * np.repeat(chances.ravel() - hit, np.diff(offsets))
+        by_state = hit.reshape(chances.shape).sum(1)
+        return Search(offsets[:: problem.n_actions].copy(), kept, next_state, np.ones(problem.n_states), by_state)
 
+    return np.array([_worst_time(problem, search(goal), visited) for goal in pairs.tolist()])
+
+
+def _reachable_by_step(problem: MonMDP) -> Booleans:
+    """Whether the agent can act in state s at step t of an episode, [step limit, S]; without a limit, at any step."""
     if problem.step_limit is None:
-        return np.array([_policy_unlimited(problem, goal, policy_of(goal)) for goal in pairs.tolist()])
-    from monmdp.kernels.hitting import policy_sweep
-
-    rows, visited = successor_rows(problem), _reachable_by_step(problem, problem.step_limit)
-    times = [_worst_time(problem, policy_sweep, rows, visited, goal, policy_of(goal)) for goal in pairs.tolist()]
-    return np.array(times)
-
-
-def _reachable_by_step(problem: MonMDP, horizon: int) -> Booleans:
-    """Whether the agent can act in state s at step t of an episode, [horizon, S]."""
-    layers = np.zeros((horizon, problem.n_states), np.bool_)
-    layers[0] = problem.start > 0
-    for step in range(1, horizon):
-        layers[step] = problem.successors(layers[step - 1])
-    return layers
+        return problem.reachable[None]
+    layers = [problem.start > 0]
+    for _ in range(1, problem.step_limit):
+        layers.append(problem.successors(layers[-1]))
+    return np.array(layers)
 
 
-def _worst_time(problem: MonMDP, sweep: Callable[..., float], *given: object) -> float:
-    """The worst hitting time with a step limit; `sweep` is a kernel of `kernels.hitting`, `given` its arguments.
+def _worst_time(problem: MonMDP, search: Search, visited: Booleans) -> float:
+    """The largest hitting time over the visited states, with the best choices; infinite if the goal is not reached.
 
-    Shortens the time from a new start until no choice of actions shortens it further: Newton's method on a concave
-    function, which takes a few rounds, and two for a fixed policy.
+    With a step limit, shortens the time from a new start until no choice shortens it further: Newton's method on a
+    concave function, which takes a few rounds, and two for a fixed policy.
     """
+    if problem.step_limit is None:
+        return _worst_time_unlimited(problem, search)
+    from monmdp.kernels.hitting import hitting_sweep
+
     steps, hit = np.zeros((2, 2, problem.n_states))
     fresh = np.inf
     while True:
-        worst = sweep(*given, fresh, steps, hit)
+        worst = hitting_sweep(tuple(search), visited, fresh, steps, hit)
         arrival = float(problem.start @ hit[0])
         if arrival <= 0.0:
             return np.inf
@@ -85,57 +106,32 @@ def _worst_time(problem: MonMDP, sweep: Callable[..., float], *given: object) ->
         fresh = shorter
 
 
-def _restarting(problem: MonMDP) -> Floats:
-    """Transition matrix [S, A, S] in which termination leads to the start distribution."""
-    matrix = np.zeros((problem.n_pairs, problem.n_states))
-    chance = np.where(problem.terminated, 0.0, problem.probability)
-    np.add.at(matrix, (problem.pair_of_outcome, problem.next_state), chance)
-    matrix += np.outer(problem.expected(problem.terminated), problem.start)
-    return matrix.reshape(problem.n_states, problem.n_actions, problem.n_states)
+def _worst_time_unlimited(problem: MonMDP, search: Search) -> float:
+    """Policy iteration for the least times = cost + successors · times, from choices that approach the goal."""
+    from scipy.sparse import csr_array
 
+    rows = csr_array((search.weight, search.next_state, search.offsets), (len(search.cost), problem.n_states)).toarray()
+    restart = 1.0 - search.hit - rows.sum(1)
+    rows += np.outer(np.where(restart > 1e-12, restart, 0.0), problem.start)
+    here = problem.reachable
+    matrix = rows.reshape(problem.n_states, -1, problem.n_states)[here][:, :, here]
+    cost, hit = (array.reshape(problem.n_states, -1)[here] for array in (search.cost, search.hit))
 
-def _policy_unlimited(problem: MonMDP, goal: int, policy: Floats) -> float:
-    """The worst time without a step limit: the largest solution of times = 1 + continuing · times."""
-    weights = policy.copy()
-    weights.flat[goal] = 0.0
-    here = np.flatnonzero(problem.reachable)
-    continuing = np.einsum("sa,sat->st", weights, _restarting(problem))[np.ix_(here, here)]
-    arrives = continuing.sum(1) < 1.0 - 1e-12
-    for _ in here:
-        arrives = arrives | (continuing[:, arrives] > 0).any(1)
-    if not arrives.all():
-        return np.inf
-    return float(np.linalg.solve(np.eye(len(here)) - continuing, np.ones(len(here))).max())
-
-
-def _fastest_unlimited(problem: MonMDP, goal: int) -> float:
-    """Policy iteration for the least expected time to a state, starting from a policy that reaches it."""
-    matrix = _restarting(problem)
-    choice = _approaching_actions(matrix, goal)
-    inside = np.flatnonzero(problem.reachable & (np.arange(problem.n_states) != goal))
-    if len(inside) == 0:
-        return 0.0
-    times = np.zeros(problem.n_states)
-    while True:
-        continuing = matrix[inside, choice[inside]][:, inside]
-        times[inside] = np.linalg.solve(np.eye(len(inside)) - continuing, np.ones(len(inside)))
-        ahead = 1.0 + matrix @ times
-        better = ahead.argmin(1)
-        gains = ahead[inside, better[inside]] < ahead[inside, choice[inside]] * (1.0 - 1e-12)
-        if not gains.any():
-            return float(times[inside].max())
-        choice[inside[gains]] = better[inside[gains]]
-
-
-def _approaching_actions(matrix: Floats, goal: int) -> Integers:
-    """For every state an action [S] that leads one step closer to the goal with positive probability."""
-    choice = np.zeros(len(matrix), np.int64)
-    known = np.zeros(len(matrix), np.bool_)
-    known[goal] = True
-    while True:
-        leads = np.any(matrix[:, :, known] > 0, axis=2)
-        new = np.any(leads, axis=1) & ~known
+    leads, choice = hit > 0, np.zeros(len(matrix), np.int64)
+    arrives = np.zeros(len(matrix), np.bool_)
+    while not arrives.all():
+        new = leads.any(1) & ~arrives
         if not new.any():
-            return choice
-        choice[new] = np.argmax(leads[new], axis=1)
-        known |= new
+            return np.inf
+        choice[new] = leads[new].argmax(1)
+        arrives |= new
+        leads = (matrix[:, :, arrives] > 0).any(2)
+
+    states = np.arange(len(matrix))
+    while True:
+        times = np.linalg.solve(np.eye(len(matrix)) - matrix[states, choice], cost[states, choice])
+        ahead = cost + matrix @ times
+        gains = ahead.min(1) < times * (1.0 - 1e-12)
+        if not gains.any():
+            return float(times.max())
+        choice = np.where(gains, ahead.argmin(1), choice)

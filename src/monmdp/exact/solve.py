@@ -9,8 +9,7 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
-from monmdp.factors import Floats
-from monmdp.problem import MonMDP
+from monmdp.problem import Floats, MonMDP
 from monmdp.world import compact
 
 #: Action values closer than this are ties, shared evenly.
@@ -131,9 +130,8 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
         raise MonMDPError(f"A reward for {problem.name} has {problem.n_outcomes} numbers, one per outcome.")
     chance = policy.ravel()[problem.pair_of_outcome] * problem.probability
     chosen = chance > 0
-    chain = compact(
-        problem
-    )._replace(  # a model with one action, which has the outcomes of the policy's actions
+    # a model with one action, which has the outcomes of the policy's actions
+    chain = compact(problem)._replace(
         offsets=np.concatenate([[0], np.cumsum(chosen)])[problem.offsets[:: problem.n_actions]],
         probability=chance[chosen],
         next_state=problem.next_state[chosen],

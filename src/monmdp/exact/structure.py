@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from monmdp.factors import Booleans, Floats, Integers
-from monmdp.problem import MonMDP
+from monmdp.problem import Booleans, Floats, Integers, MonMDP
 
 #: offsets [S * A + 1], weight and next_state, as in `kernels.bellman`.
 Rows = tuple[Integers, Floats, Integers]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from monmdp.figures.drawing import draw_figure, draw_figures
-from monmdp.figures.registry import FIGURES, FigureKind, figure_kind
+from monmdp.figures.drawing import FIGURES, FigureKind, draw_figure, draw_figures, figure_kind
 
 __all__ = ["FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]

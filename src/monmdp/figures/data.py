@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 from monmdp.errors import MonMDPError
 from monmdp.figures.panels import Band
+from monmdp.figures.style import AgentStyle, agent_styles
 from monmdp.paper.presets import MAIN_ENVIRONMENTS
 from monmdp.problem import Floats, Integers
 from monmdp.protocol import kind
@@ -43,25 +45,17 @@ class FigureData:
 
     results: Results
     problem: tuple[str, str] = DEFAULT_PROBLEM
-    _random: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    @cached_property
+    def styles(self) -> dict[str, AgentStyle]:
+        """Agent → how its curve is drawn."""
+        return agent_styles(self.results.agents)
 
     @property
     def main_environments(self) -> list[str]:
         """The environments of the paper's main figures, or variants of them; all environments if there are none."""
         main = [name for name in self.results.environments if kind(name) in MAIN_ENVIRONMENTS]
         return main or self.results.environments
-
-    def random_return(self, cell: CellResults) -> float:
-        """Return of the uniformly random policy in the problem of a cell, computed once for all agents."""
-        problem = (cell.environment, cell.monitor, str(cell.settings["problem"]))
-        if problem not in self._random:
-            self._random[problem] = cell.random_return
-        return self._random[problem]
-
-    def records_beta(self, agent: str) -> bool:
-        """Whether an agent has an explore-exploit ratio."""
-        cells = self.results.of_agent(agent)
-        return bool(cells) and not np.isnan(cells[0].curve("beta")).any()
 
     def cells_of_problem(self) -> list[CellResults]:
         """The runs of every agent in the chosen problem."""
@@ -73,25 +67,27 @@ class FigureData:
             )
         return cells
 
-    def scores(self, agent: str, problems: list[tuple[str, str]] | None = None) -> Floats:
+    @cached_property
+    def cell_scores(self) -> dict[tuple[str, str, str], Floats]:
+        """Names of a cell → its normalised final returns [run], if returns have a scale from random to optimal."""
+        random: dict[tuple[str, str], float] = {}
+        scores = {}
+        for names, cell in self.results.cells.items():
+            problem = (cell.problem_name, str(cell.settings["problem"]))
+            if problem not in random:
+                random[problem] = cell.random_return
+            if cell.target_return - random[problem] > 1e-12 and np.isfinite(cell.final_returns).all():
+                scores[names] = normalised(cell.final_returns, cell.target_return, random[problem])
+        return scores
+
+    def scores(self, agent: str, problems: Sequence[tuple[str, str]]) -> Floats:
         """Normalised final returns [runs, problems] of an agent in those problems that have them.
 
         Where problems have different numbers of runs, the first runs of each are taken.
         """
-        chosen = self.results.problems if problems is None else problems
-        cells = (self.results.cell(*problem, agent) for problem in chosen)
-        columns = [
-            normalised(cell.final_returns, cell.target_return, self.random_return(cell))
-            for cell in cells
-            if cell is not None and self.is_scored(cell)
-        ]
-        runs = min((len(scores) for scores in columns), default=0)
+        columns = [self.cell_scores[*names, agent] for names in problems if (*names, agent) in self.cell_scores]
+        runs = min(map(len, columns), default=0)
         return np.stack([scores[:runs] for scores in columns], axis=1) if runs else np.empty((0, 0))
-
-    def is_scored(self, cell: CellResults) -> bool:
-        """Whether returns have a scale from random to optimal."""
-        above = cell.target_return - self.random_return(cell) > 1e-12
-        return bool(above and np.isfinite(cell.final_returns).all())
 
 
 @lru_cache(maxsize=4096)

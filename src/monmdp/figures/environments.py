@@ -1,4 +1,4 @@
-"""The environments as pictures, painted by the same tiles as everywhere, but as shapes instead of pixels."""
+"""The environments as pictures, painted with the same tiles as everywhere, and what the tiles mean."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Ellipse, Patch, Polygon, Rectangle
+from PIL import Image, ImageDraw
 
-from monmdp.environments.grid import TILES, Tile
+from monmdp.environments.catalogue import TILES, Tile
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
-from monmdp.render.tiles import Brush, paint_agent, paint_tile
+from monmdp.render.tiles import agent_shapes, paint, tile_shapes
 
-#: Largest number of cells across the figure, cells between pictures, cells of a name, inches per cell.
-ACROSS, GAP, NAME, CELL = 24, 1, 1, style.WIDTH / 24.3
+#: Largest number of cells across the figure, cells between pictures, inches and pixels per cell.
+ACROSS, GAP, CELL, PIXELS = 24, 1, style.WIDTH / 24.3, 100
 #: Cells of an environment without a map, and of an entry of the legend.
 CARD, ENTRY = (6, 2), 6
-#: Units of the drawing per cell.
-UNITS = 100
+START = "start"
 
 
 class Picture(NamedTuple):
@@ -37,25 +36,29 @@ class Picture(NamedTuple):
 def environments(data: FigureData) -> Drawing:
     """Every environment as a picture, and what the tiles mean."""
     pictures, height = _placed(data)
-    legend = _legend(pictures)
+    tables = {picture.name: picture.table for picture in pictures if picture.table is not None}
+    legend = _legend({tile for table in tables.values() for _, _, tile, _ in _tiles(table)})
     width = max(ACROSS if len(pictures) > 1 else 0, *(one.x + one.width for one in pictures), 2 * ENTRY)
     per_line = int(width // ENTRY)
     total = height + 1.2 * -(-len(legend) // per_line)
     figure = style.new_figure((width + 0.3) * CELL, (total + 0.3) * CELL)
     axes = figure.subplots()
     axes.set_axis_off()
-    axes.set(xlim=(-0.05 * UNITS, (width + 0.05) * UNITS), ylim=(total * UNITS, 0), aspect="equal")
-    draw = ShapeDraw(axes)
+    image = Image.new("RGB", (round(width * PIXELS) + 1, round(total * PIXELS) + 1), "white")
+    draw = ImageDraw.Draw(image)
     for picture in pictures:
-        _paint(draw, picture)
-    for i, (tile, meaning) in enumerate(legend):
+        _paint(draw, axes, picture)
+    for i, (meaning, tile) in enumerate(legend.items()):
         x, y = i % per_line * ENTRY, height + 0.2 + 1.2 * (i // per_line)
-        paint_tile(_brush(draw, x, y, 0.8), tile)
-        if meaning == START:
-            paint_agent(_brush(draw, x, y, 0.8), None)
-        draw.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
-    names = ("environment", "row", "column", "tile", "state", "start_probability")
-    return Drawing(figure, names, [row for picture in pictures for row in _rows(picture)])
+        _paint_cell(draw, tile, x, y, 0.8, starts=meaning == START)
+        axes.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
+    axes.imshow(image, extent=(0, image.width / PIXELS, image.height / PIXELS, 0))
+    rows: list[tuple[Any, ...]] = []
+    for name, table in tables.items():
+        for row, column, tile, state in _tiles(table):
+            known = ("", 0.0) if state is None else (table.state_label(state), table.start[state].item())
+            rows.append((name, row, column, tile, *known))
+    return Drawing(figure, ("environment", "row", "column", "tile", "state", "start_probability"), rows)
 
 
 def _placed(data: FigureData) -> tuple[list[Picture], float]:
@@ -73,94 +76,58 @@ def _placed(data: FigureData) -> tuple[list[Picture], float]:
     for one in sorted(pictures, key=lambda picture: -picture.height):
         shelf = next((i for i, (used, _) in enumerate(shelves) if used + one.width <= ACROSS), len(shelves))
         if shelf == len(shelves):
-            shelves.append((0.0, bottom + NAME))
-            bottom += NAME + one.height + GAP / 2
+            shelves.append((0.0, bottom + 1))  # the name takes one cell
+            bottom += 1 + one.height + GAP / 2
         x, y = shelves[shelf]
         placed.append(one._replace(x=x, y=y))
         shelves[shelf] = (x + one.width + GAP, y)
     return placed, bottom
 
 
-Points = list[tuple[float, float]]
+def _paint_cell(draw: ImageDraw.ImageDraw, tile: str, x: float, y: float, size: float, starts: bool) -> None:
+    """Paint a tile into the square with this corner and side, in cells, and the agent if it starts there."""
+    shapes = [*tile_shapes(tile), *(agent_shapes(None) if starts else [])]
+    paint(draw, shapes, round(x * PIXELS), round(y * PIXELS), round(size * PIXELS))
 
 
-class ShapeDraw:
-    """The methods of Pillow's `ImageDraw` that tiles use, as shapes in matplotlib axes; each covers those before."""
-
-    def __init__(self, axes: Axes) -> None:
-        self.axes = axes
-        self.order = 1.0
-
-    def rectangle(self, corners: Points, fill: Any = None, outline: Any = None, width: int = 0) -> None:
-        """A box between two corners."""
-        (left, top), (right, bottom) = corners
-        self._add(Rectangle((left, top), right - left, bottom - top), fill, outline)
-
-    def ellipse(self, corners: Points, fill: Any = None, outline: Any = None, width: int = 0) -> None:
-        """An ellipse between two corners."""
-        (left, top), (right, bottom) = corners
-        self._add(Ellipse(((left + right) / 2, (top + bottom) / 2), right - left, bottom - top), fill, outline)
-
-    def polygon(self, points: Points, fill: Any) -> None:
-        """A filled shape through points."""
-        self._add(Polygon(points), fill, None)
-
-    def line(self, points: Points, fill: Any, width: int, joint: str = "") -> None:
-        """A line through points."""
-        x, y = zip(*points, strict=True)
-        self.axes.plot(x, y, color=_rgb(fill), linewidth=72 * CELL * width / UNITS, zorder=self._next())
-
-    def text(self, x: float, y: float, text: str, **properties: Any) -> None:
-        """A text at a point, in cells."""
-        self.axes.text(x * UNITS, y * UNITS, text, zorder=self._next(), **properties)
-
-    def _add(self, shape: Patch, fill: Any, outline: Any) -> None:
-        shape.set(facecolor=_rgb(fill), edgecolor=_rgb(outline), linewidth=0.5 if outline else 0, zorder=self._next())
-        self.axes.add_patch(shape)
-
-    def _next(self) -> float:
-        self.order += 1e-4
-        return self.order
-
-
-def _rgb(colour: Any) -> Any:
-    """A colour of tiles, with parts from 0 to 255, as one of matplotlib."""
-    return tuple(part / 255 for part in colour) if isinstance(colour, tuple) else colour or "none"
-
-
-def _brush(draw: Any, x: float, y: float, size: float) -> Brush:
-    """A brush for the square with this corner and side, in cells."""
-    return Brush(draw, round(x * UNITS), round(y * UNITS), round(size * UNITS))
-
-
-def _paint(draw: ShapeDraw, picture: Picture) -> None:
+def _paint(draw: ImageDraw.ImageDraw, axes: Axes, picture: Picture) -> None:
+    """Paint the tiles and agents at the starts into an image, and write names and rewards into the axes."""
     name, table, width, height, left, top = picture
-    middle = left + width / 2
-    draw.text(middle, top - 0.25, wrapped(name, (width + 0.7) * CELL, 1, bold=True), weight="bold", ha="center")
+    title = wrapped(name, (width + 0.7) * CELL, 1, bold=True)
+    axes.text(left + width / 2, top - 0.25, title, weight="bold", ha="center")
+    centred: dict[str, Any] = {"ha": "center", "va": "center"}
     if table is None or table.layout is None:
         text = "cannot be built again" if table is None else f"{len(table.states)} states"
-        corners = [(left * UNITS, top * UNITS), ((left + width) * UNITS, (top + height) * UNITS)]
+        corners = [(left * PIXELS, top * PIXELS), ((left + width) * PIXELS, (top + height) * PIXELS)]
         draw.rectangle(corners, fill=style.PALE)
-        draw.text(middle, top + height / 2, text, ha="center", va="center", size=style.TICK, color=style.FADED)
+        axes.text(left + width / 2, top + height / 2, text, size=style.TICK, color=style.FADED, **centred)
         return
-    side = width / table.layout.columns
-    for row, tiles in enumerate(table.layout.tiles):
-        for column, tile in enumerate(tiles):
-            paint_tile(_brush(draw, left + column * side, top + row * side, side), tile)
-    for state, (row, column) in enumerate(table.layout.cells):
+    side, starts = width / table.layout.columns, np.flatnonzero(table.start > 0)[:8]
+    for row, column, tile, state in _tiles(table):
         x, y = left + column * side, top + row * side
-        reward = _unmarked_reward(table, state, table.layout.tiles[row][column])
+        _paint_cell(draw, tile, x, y, side, starts=state in starts)
+        reward = _unmarked_reward(table, state, tile)
         if reward:
             size = fitting_size(len(number(reward)) + 1, side * CELL)
-            draw.text(x + side / 2, y + side / 2, number(reward), size=size, weight="bold", ha="center", va="center")
-        if state in np.flatnonzero(table.start > 0)[:8]:
-            paint_agent(_brush(draw, x, y, side), None)
+            axes.text(x + side / 2, y + side / 2, number(reward), size=size, weight="bold", **centred)
 
 
-def _unmarked_reward(table: EnvironmentTable, state: int, tile: str) -> float:
+def _tiles(table: EnvironmentTable) -> list[tuple[int, int, str, int | None]]:
+    """Row, column, character and state of every tile of a map; a wall has no state."""
+    if table.layout is None:
+        return []
+    states = {cell: state for state, cell in enumerate(table.layout.cells)}
+    return [
+        (row, column, tile, states.get((row, column)))
+        for row, tiles in enumerate(table.layout.tiles)
+        for column, tile in enumerate(tiles)
+    ]
+
+
+def _unmarked_reward(table: EnvironmentTable, state: int | None, tile: str) -> float:
     """The nonzero reward of a state whose tile does not show one; 0 if there is none."""
     kind = TILES.get(tile, Tile(""))
-    if kind.reward or kind.collect or kind.fall:
+    if state is None or kind.reward or kind.collect or kind.fall:
         return 0.0
     first, last = table.offsets[state * len(table.actions)], table.offsets[(state + 1) * len(table.actions)]
     rewards = table.reward[first:last]
@@ -168,14 +135,9 @@ def _unmarked_reward(table: EnvironmentTable, state: int, tile: str) -> float:
     return 0.0 if table.terminated[first:last].any() and largest < 0 else largest
 
 
-START = "start"
-
-
-def _legend(pictures: list[Picture]) -> list[tuple[str, str]]:
-    """Tiles in the pictures and their meanings, each meaning once."""
-    layouts = [one.table.layout for one in pictures if one.table is not None and one.table.layout is not None]
-    used = {tile for layout in layouts for row in layout.tiles for tile in row}
-    legend = {START: "."} if layouts else {}
+def _legend(used: set[str]) -> dict[str, str]:
+    """Meaning → tile, for these tiles."""
+    legend = {START: "."} if used else {}
     for tile, kind in TILES.items():
         value = kind.collect or kind.reward or kind.fall
         detail = f": {'+' if value > 0 else ''}{number(value)}" if value else f": {kind.stuck:.0%} stuck"
@@ -183,19 +145,4 @@ def _legend(pictures: list[Picture]) -> list[tuple[str, str]]:
             legend.setdefault(kind.name + (detail if value or kind.stuck else ""), tile)
     if "=" in used:
         legend["water: number is reward"] = "="
-    return [(tile, meaning) for meaning, tile in legend.items()]
-
-
-def _rows(picture: Picture) -> list[tuple[Any, ...]]:
-    """One row per tile; a wall has no state."""
-    table = picture.table
-    if table is None or table.layout is None:
-        return []
-    states = {cell: state for state, cell in enumerate(table.layout.cells)}
-    rows: list[tuple[Any, ...]] = []
-    for row, tiles in enumerate(table.layout.tiles):
-        for column, tile in enumerate(tiles):
-            state = states.get((row, column))
-            known = ("", 0.0) if state is None else (table.state_label(state), table.start[state].item())
-            rows.append((picture.name, row, column, tile, *known))
-    return rows
+    return legend

@@ -27,6 +27,8 @@ CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
 LEAST_TEXT = 3.75
 #: Largest number of environment states whose names fit below a map.
 LABELLED = 12
+#: Weights of red, green and blue in the brightness of a colour.
+LUMINANCE = (0.2126, 0.7152, 0.0722)
 EXACT = "optimal Q*"
 KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
 
@@ -194,7 +196,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
             axes.spines[:].set_visible(False)
             axes.tick_params(length=0)
             for (i, j), value in np.ndenumerate(values) if edge else ():
-                dark = shown[i, j] is not np.ma.masked and _luminance(colours(norm(value))) < 0.2
+                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], LUMINANCE) < 0.48
                 ink = "white" if dark else style.INK
                 axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
@@ -210,18 +212,9 @@ def _colour_map(name: str) -> Any:
     return matplotlib.colormaps[name].with_extremes(bad=style.PALE)
 
 
-def _luminance(colour: tuple[float, float, float, float]) -> float:
-    """Relative luminance of a colour (WCAG 2)."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]]
-    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-
 def _short(value: float) -> str:
-    """A number with three significant digits."""
-    if np.isnan(value):
-        return ""
-    text = f"{value:#.3g}" if 0.01 <= abs(value) < 1000 else f"{value:.2g}"
-    return text.rstrip(".").replace("-", "−")
+    """A number with three significant digits; nothing for NaN."""
+    return "" if np.isnan(value) else f"{value:#.3g}".rstrip(".").replace("-", "−")
 
 
 def _rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from monmdp.figures import style
-from monmdp.figures.style import agent_styles, wrapped
+from monmdp.figures.style import AgentStyle, wrapped
 from monmdp.problem import Floats, Integers
-
-#: A text of the legend, and the properties of its line.
-Entry = tuple[str, dict[str, Any]]
 
 #: Inches that labels take left of all panels, above and below them, and below each panel; and a legend's sample line.
 LEFT, AROUND, BELOW, SAMPLE = 0.75, 0.6, 0.2, 0.45
@@ -34,22 +31,42 @@ class Band(NamedTuple):
     high: Floats
     counts: tuple[int, ...]
 
-    def rows(self, *key: str) -> list[tuple[Any, ...]]:
-        """One row per point: the key, the counts, x, the mean and its bounds."""
-        columns = (np.asarray(column).tolist() for column in self[:4])
-        return [(*key, *self.counts, *values) for values in zip(*columns, strict=True)]
+
+#: Names of the row and of the column of a panel.
+Key = tuple[str, str]
+#: Key → agent → curve.
+Panels = Mapping[Key, Mapping[str, Band]]
+#: Sets the vertical limits and the ticks of a panel, and adds what is special to a figure.
+Finish = Callable[[Axes, Mapping[str, Band], Key], None]
+#: A text of the legend, and the properties of its line.
+Entry = tuple[str, dict[str, Any]]
 
 
-def panel_grid(
+def panel_rows(panels: Panels) -> list[tuple[Any, ...]]:
+    """One row per point of every curve: names of the panel that are not empty, agent, counts, x, mean and bounds."""
+    return [
+        (*filter(None, key), agent, *band.counts, *values)
+        for key, bands in panels.items()
+        for agent, band in bands.items()
+        for values in zip(*(np.asarray(column).tolist() for column in band[:4]), strict=True)
+    ]
+
+
+def draw_panels(
     rows: Sequence[str],
     columns: Sequence[str],
-    x_label: str,
-    y_label: str,
+    panels: Panels,
+    styles: dict[str, AgentStyle],
+    labels: tuple[str, str],
+    finish: Finish,
     legend: Sequence[Entry],
     panel_height: float | None = None,
     share_y: bool = True,
-) -> tuple[Figure, list[list[Axes]]]:
-    """A figure and its empty panels [row][column]. share_y: the panels of a row have one vertical scale."""
+) -> Figure:
+    """The curves of the agents in `styles` in panels of rows × columns; labels: of the x-axis and the y-axis.
+
+    share_y: the panels of a row have one vertical scale.
+    """
     across, down = len(columns), len(rows)
     least = style.WIDTH if down == across == 1 else 0.65 * across + LEFT
     width = max(min(LEFT + 2.5 * across, style.WIDTH), least)
@@ -65,12 +82,19 @@ def panel_grid(
     for axes, name in zip(grid[:, 0], rows, strict=True):
         axes.set_ylabel(wrapped(name, high + BELOW, bold=True), weight="bold")
     figure.align_ylabels(grid[:, 0])
-    figure.supxlabel(x_label)
-    figure.supylabel(wrapped(y_label, down * (high + BELOW) + 0.2))
+    figure.supxlabel(labels[0])
+    figure.supylabel(wrapped(labels[1], down * (high + BELOW) + 0.2))
     handles = [Line2D([], [], **line) for _, line in legend]
     texts = [wrapped(text, width - SAMPLE, 1) for text, _ in legend]
     figure.legend(handles, texts, loc="outside upper center", ncols=legend_columns)
-    return figure, grid.tolist()
+    for (i, j), axes in np.ndenumerate(grid):
+        key = rows[i], columns[j]
+        bands = panels.get(key, {})
+        if bands:
+            axes.set_xlim(min(band.x[0] for band in bands.values()), max(band.x[-1] for band in bands.values()))
+        finish(axes, bands, key)
+        _draw_curves(axes, bands, styles)
+    return figure
 
 
 def _legend_columns(texts: Sequence[str], width: float) -> int:
@@ -82,22 +106,21 @@ def _legend_columns(texts: Sequence[str], width: float) -> int:
     return 1
 
 
-def draw_curves(axes: Axes, bands: dict[str, Band], agents: Sequence[str], all_agents: Sequence[str]) -> None:
+def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
     """The curves of agents in a panel, the first one on top; missing ones are named.
 
     An interval is a shade, where the mean is inside the panel.
     """
-    styles = agent_styles(all_agents)
-    for order, agent in enumerate(reversed(agents), 2):
+    for order, (agent, look) in enumerate(reversed(styles.items()), 2):
         if agent in bands:
             x, mean, low, high, _ = bands[agent]
             if not np.isnan(low).any():
                 axes.fill_between(
                     x, low, high, where=mean >= axes.get_ylim()[0],
-                    color=styles[agent].colour, alpha=0.22, linewidth=0, zorder=order - 0.5,
+                    color=look.colour, alpha=0.22, linewidth=0, zorder=order - 0.5,
                 )  # fmt: skip
-            axes.plot(x, mean, zorder=order, **styles[agent].line)
-    absent = [agent for agent in agents if agent not in bands]
+            axes.plot(x, mean, zorder=order, **look.line)
+    absent = [agent for agent in styles if agent not in bands]
     text: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "color": style.FADED}
     if not bands:
         axes.set_facecolor(style.PALE)
@@ -112,9 +135,9 @@ def draw_curves(axes: Axes, bands: dict[str, Band], agents: Sequence[str], all_a
         axes.text(0.5, 0.03, name, va="bottom", size=style.SMALL, zorder=99, bbox=box, **text)
 
 
-def show_steps(axes: Axes, last: float, parts: int = 2) -> None:
-    """The horizontal axis from 0 to the last training step, in thousands; two parts have a bare mark between them."""
-    axes.set_xlim(0, last)
+def show_steps(axes: Axes, parts: int = 2) -> None:
+    """Training steps in thousands along the horizontal axis; two parts have a bare mark between them."""
+    last = axes.get_xlim()[1]
     ticks = [last * i / parts for i in range(parts + 1)]
     labels = [style.number(tick / 1000) for tick in ticks]
     axes.set_xticks(ticks, labels if parts > 2 else [labels[0], "", labels[-1]])

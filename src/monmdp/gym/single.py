@@ -8,12 +8,13 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict, Discrete
 
+from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
+from monmdp.join import make
 from monmdp.problem import MonMDP
+from monmdp.registry import construct
 from monmdp.render.text import Scene, draw_text
 from monmdp.simulation import Simulation
-
-Observation = dict[str, np.int64]
 
 
 class HiddenReward(np.float64):
@@ -28,6 +29,16 @@ class HiddenReward(np.float64):
 HIDDEN = HiddenReward("nan")
 
 
+def build(environment: Any, **options: Any) -> MonMDP:
+    """A problem from the keyword arguments of gymnasium.make: monitor, discount and options of the environment."""
+    if isinstance(environment, MonMDP) and not options:
+        return environment
+    joining = {name: options.pop(name) for name in ("monitor", "discount") if name in options}
+    if isinstance(environment, MonMDP) or (options and not isinstance(environment, str)):
+        raise MonMDPError(f"Options require the name of an environment, not {environment!r}; pass them to monmdp.make.")
+    return make(construct(ENVIRONMENTS.find(environment), options) if options else environment, **joining)
+
+
 def spaces(problem: MonMDP) -> tuple[Dict, Dict]:
     """Observation space and action space of a problem."""
     environment, monitor = problem.environment, problem.monitor
@@ -37,17 +48,25 @@ def spaces(problem: MonMDP) -> tuple[Dict, Dict]:
     )
 
 
-def observation_of(problem: MonMDP, state: int) -> Observation:
-    """A joint state as an observation."""
-    env_state, monitor_state = problem.split_state(state)
-    return {"env": np.int64(env_state), "monitor": np.int64(monitor_state)}
+def observation_of(problem: MonMDP, state: Any) -> dict[str, Any]:
+    """A joint state, or an array of them, as an observation."""
+    env_state, monitor_state = np.divmod(np.asarray(state, np.int64), len(problem.monitor.states))
+    return {"env": env_state, "monitor": monitor_state}
+
+
+def joint_action(problem: MonMDP, space: gymnasium.Space[Any], action: Any) -> Any:
+    """The joint action, or an array of them, after a check that the action is in the space."""
+    if not space.contains(action):
+        raise MonMDPError(f"The action {action!r} is not in the action space; an example is {space.sample()}.")
+    return np.multiply(action["env"], len(problem.monitor.actions), dtype=np.int64) + action["monitor"]
 
 
 class MonitoredEnv(gymnasium.Env[Any, Any]):
     """A MonMDP as an environment: the reward is the monitor's plus the environment's if it was observed.
 
-    `info` has proxy_reward (NaN when hidden), reward_observed, monitor_reward, and env_reward, the true reward,
-    which is for evaluation only.
+    The problem is a MonMDP, or an environment with monitor, discount and options as in gymnasium.make. `info` has
+    proxy_reward (NaN when hidden), reward_observed, monitor_reward, and env_reward, the true reward, which is for
+    evaluation only.
     """
 
     metadata = {  # noqa: RUF012 (a plain attribute in the base class)
@@ -55,18 +74,18 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         "render_fps": 4,
     }
 
-    def __init__(self, problem: MonMDP, render_mode: str | None = None) -> None:
+    def __init__(self, environment: Any, render_mode: str | None = None, **options: Any) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise MonMDPError(f"The render mode is one of {self.metadata['render_modes']}, not {render_mode!r}.")
-        self.problem = problem
+        self.problem = build(environment, **options)
         self.render_mode = render_mode
-        self.observation_space, self.action_space = spaces(problem)
+        self.observation_space, self.action_space = spaces(self.problem)
         self._simulation: Simulation | None = None
         self._scene: Scene | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+    ) -> tuple[dict[str, np.int64], dict[str, Any]]:
         """Start an episode; a seed also restarts the random streams, so that equal seeds give equal episodes."""
         super().reset(seed=seed)
         if seed is not None or self._simulation is None:
@@ -76,14 +95,12 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         self._scene = Scene(self._simulation.state)
         return observation_of(self.problem, self._simulation.state), {}
 
-    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[dict[str, np.int64], float, bool, bool, dict[str, Any]]:
         """Take an environment action and a monitor action."""
         simulation = self._simulation
         if simulation is None:
             raise gymnasium.error.ResetNeeded("Call reset before step.")
-        if not self.action_space.contains(action):
-            raise MonMDPError(f"An action is a dict such as {self.action_space.sample()}, not {action!r}.")
-        joint = int(action["env"]) * len(self.problem.monitor.actions) + int(action["monitor"])
+        joint = int(joint_action(self.problem, self.action_space, action))
         state, env_reward, monitor_reward, observed, terminated, truncated = simulation.step(joint)
         shown = env_reward if observed else None
         self._scene = Scene(state, joint, shown, monitor_reward, simulation.elapsed, terminated or truncated)
@@ -108,3 +125,25 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
             return draw_image(self.problem, self._scene)
         gymnasium.logger.warn("Choose a render mode with gymnasium.make(..., render_mode='rgb_array') to render.")
         return None
+
+
+class FlattenDiscrete(gymnasium.ObservationWrapper[Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Joint states and joint actions as one index each, the same as in the MonMDP."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        given: Any = (env.observation_space, env.action_space)
+        if not all(isinstance(space, Dict) for space in given):
+            raise MonMDPError("FlattenDiscrete needs observations and actions of two parts, 'env' and 'monitor'.")
+        self._monitor_states, self._monitor_actions = (int(space["monitor"].n) for space in given)
+        self.observation_space, self.action_space = (Discrete(space["env"].n * space["monitor"].n) for space in given)
+
+    def observation(self, observation: dict[str, np.int64]) -> np.int64:
+        """The index of the joint state."""
+        return np.int64(observation["env"] * self._monitor_states + observation["monitor"])
+
+    def step(self, action: Any) -> tuple[np.int64, Any, bool, bool, dict[str, Any]]:
+        """Take the joint action with this index."""
+        env_action, monitor_action = np.divmod(np.int64(action), self._monitor_actions)
+        return super().step({"env": env_action, "monitor": monitor_action})

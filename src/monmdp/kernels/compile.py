@@ -62,3 +62,8 @@ def kernel(function: Callable[..., Any], **options: Any) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a small kernel into its caller, since passing a large named tuple costs more than its body."""
     return kernel(function, inline="always")
+
+
+def internal(function: Callable[..., Any]) -> Any:
+    """A kernel that only kernels call: without an entry for Python, which takes long to compile for large tuples."""
+    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)

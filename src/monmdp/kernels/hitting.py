@@ -3,10 +3,6 @@
 Within an episode every hitting time is steps + (1 - hit) · fresh, where `steps` counts until the goal or the
 restart, `hit` is the probability of the goal before the restart, and `fresh` is the hitting time from a new start.
 So fresh = steps(start) / hit(start), and no linear system has to be solved.
-
-Both kernels go backward through an episode and return the largest hitting time over visited [H, S], the states in
-which the agent can act at each step. `rows` are successor rows (see `bellman`); steps [2, S] and hit [2, S] are
-scratch space, whose rows 0 end as the values of the first step.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -19,57 +15,33 @@ from monmdp.kernels.compile import kernel
 
 
 @kernel
-def policy_sweep(rows, visited, goal_pair, policy, fresh, steps, hit):
-    """Hitting times until policy [S, A] takes the goal pair; the step that takes it counts."""
-    offsets, weight, next_state = rows
-    n_states, n_actions = policy.shape
+def hitting_sweep(search, visited, fresh, steps, hit):
+    """Go backward through an episode with the best choices for the given `fresh`; returns the largest hitting time.
+
+    search: the fields of `exact.hitting.Search`. visited [H, S]: the states in which the agent can act at each step.
+    steps [2, S] and hit [2, S] are scratch space, whose rows 0 end as the values of the first step.
+    """
+    offsets, weight, next_state, row_cost, row_hit = search
+    horizon, n_states = visited.shape
+    n_choices = len(row_cost) // n_states
     worst = 0.0
     steps[:] = 0.0
     hit[:] = 0.0
-    for t in range(len(visited) - 1, -1, -1):
+    for t in range(horizon - 1, -1, -1):
         now, later_steps, later_hit = t % 2, steps[(t + 1) % 2], hit[(t + 1) % 2]
         for s in range(n_states):
             if not visited[t, s]:
                 continue
-            until, chance = 1.0, 0.0
-            for a in range(n_actions):
-                pair = s * n_actions + a
-                if pair == goal_pair:
-                    chance += policy[s, a]
-                elif policy[s, a] > 0.0:
-                    until += policy[s, a] * backup(offsets, weight, next_state, later_steps, pair)
-                    chance += policy[s, a] * backup(offsets, weight, next_state, later_hit, pair)
-            steps[now, s], hit[now, s] = until, chance
-            worst = max(worst, until + (1.0 - chance) * fresh)
-    return worst
-
-
-@kernel
-def fastest_sweep(rows, visited, goal_state, n_actions, fresh, steps, hit):
-    """Hitting times until the goal state is entered, with the best actions for the given `fresh`."""
-    offsets, weight, next_state = rows
-    worst = 0.0
-    steps[:] = 0.0
-    hit[:] = 0.0
-    for t in range(len(visited) - 1, -1, -1):
-        now, later_steps, later_hit = t % 2, steps[(t + 1) % 2], hit[(t + 1) % 2]
-        for s in range(visited.shape[1]):
-            if not visited[t, s]:
-                continue
-            if s == goal_state:
-                steps[now, s], hit[now, s] = 0.0, 1.0
-                continue
-            best_steps, best_hit, best = 0.0, 0.0, np.inf
-            for a in range(n_actions):
-                pair = s * n_actions + a
-                until = 1.0 + backup(offsets, weight, next_state, later_steps, pair)
-                chance = backup(offsets, weight, next_state, later_hit, pair)
+            best_steps, best_hit = np.inf, -1.0
+            for row in range(s * n_choices, (s + 1) * n_choices):
+                until = row_cost[row] + backup(offsets, weight, next_state, later_steps, row)
+                chance = row_hit[row] + backup(offsets, weight, next_state, later_hit, row)
                 if fresh == np.inf:  # the probability decides; equal probabilities are decided by time
-                    better = chance > best_hit or (chance == best_hit and until < best_steps) or a == 0
+                    better = chance > best_hit or (chance == best_hit and until < best_steps)
                 else:
-                    better = until + (1.0 - chance) * fresh < best
+                    better = until + (1.0 - chance) * fresh < best_steps + (1.0 - best_hit) * fresh
                 if better:
-                    best_steps, best_hit, best = until, chance, until + (1.0 - chance) * fresh
+                    best_steps, best_hit = until, chance
             steps[now, s], hit[now, s] = best_steps, best_hit
             worst = max(worst, best_steps + (1.0 - best_hit) * fresh)
     return worst

@@ -19,17 +19,15 @@ NEGLIGIBLE = 1e-14
 class Evaluator(NamedTuple):
     """The policy and result of the last evaluation, which are reused if the policy is unchanged, and scratch space.
 
-    best_actions [S, A] and n_best [S] list the greedy actions of states. reached [S] lists the states that the
-    policy reaches, n_reached [1] of them. evaluations [1] counts evaluations, evaluated_in [S] is the last one that
-    reached each state. value [1] is the return. mass [2, S] (zero between calls) and active [2, S] are scratch space.
+    reached [S] lists the states that the policy reaches, n_reached [1] of them; best_actions [S, A] and n_best [S]
+    list their greedy actions (n_best is 0 for other states). value [1] is the return. mass [2, S] (zero between
+    calls) and active [2, S] are scratch space.
     """
 
     best_actions: Any
     n_best: Any
     reached: Any
     n_reached: Any
-    evaluations: Any
-    evaluated_in: Any
     value: Any
     mass: Any
     active: Any
@@ -43,8 +41,6 @@ def new_evaluator(model: Any) -> Evaluator:
         n_best=np.zeros(n_states, np.int32),
         reached=np.zeros(n_states, np.int64),
         n_reached=np.zeros(1, np.int64),
-        evaluations=np.zeros(1, np.int64),
-        evaluated_in=np.zeros(n_states, np.int64),
         value=np.zeros(1),
         mass=np.zeros((2, n_states)),
         active=np.zeros((2, n_states), np.int64),
@@ -76,12 +72,11 @@ def exact_return(model, q, memo):
 
     If the greedy actions of all states that the last evaluation reached are unchanged, so is the return.
     """
-    changed = memo.evaluations[0] == 0
+    changed = memo.n_reached[0] == 0
     for i in range(memo.n_reached[0]):
         if list_best_actions(q, memo.reached[i], memo.best_actions, memo.n_best):
             changed = True
     if changed:
-        memo.evaluations[0] += 1
         memo.value[0] = push_forward(model, q, memo)
     return memo.value[0]
 
@@ -89,10 +84,9 @@ def exact_return(model, q, memo):
 @kernel
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
-    offsets, probability, next_state, terminated = model.offsets, model.probability, model.next_state, model.terminated
-    pair_reward, best_actions, n_best = model.pair_reward, memo.best_actions, memo.n_best
-    reached, evaluated_in, evaluation = memo.reached, memo.evaluated_in, memo.evaluations[0]
-    mass, active = memo.mass, memo.active
+    best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active
+    for i in range(memo.n_reached[0]):
+        n_best[reached[i]] = 0
     now, count, n_reached = 0, len(model.start_states), 0
     for i in range(count):
         active[0, i] = model.start_states[i]
@@ -102,8 +96,7 @@ def push_forward(model, q, memo):
         later, next_count, remaining = 1 - now, 0, 0.0
         for i in range(count):
             s = active[now, i]
-            if evaluated_in[s] != evaluation:
-                evaluated_in[s] = evaluation
+            if n_best[s] == 0:
                 list_best_actions(q, s, best_actions, n_best)
                 reached[n_reached] = s
                 n_reached += 1
@@ -111,11 +104,11 @@ def push_forward(model, q, memo):
             mass[now, s] = 0.0
             for k in range(n_best[s]):
                 pair = s * q.shape[1] + best_actions[s, k]
-                total += weight * share * pair_reward[pair]
-                for o in range(offsets[pair], offsets[pair + 1]):
-                    moved = share * probability[o]
-                    if not terminated[o] and moved > 0.0:
-                        after = next_state[o]
+                total += weight * share * model.pair_reward[pair]
+                for o in range(model.offsets[pair], model.offsets[pair + 1]):
+                    moved = share * model.probability[o]
+                    if not model.terminated[o] and moved > 0.0:
+                        after = model.next_state[o]
                         if mass[later, after] == 0.0:
                             active[later, next_count] = after
                             next_count += 1

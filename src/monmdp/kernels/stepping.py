@@ -8,6 +8,8 @@ only if the result is random.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from monmdp.kernels.compile import inlined, kernel
@@ -52,16 +54,29 @@ def draw_start(start_states, start_cumulative, key, episode):
     return start_states[choice]
 
 
-@kernel
-def step_many(
-    dynamics, n_actions, step_limit, keys, stepping, action, state, elapsed, clock,
-    env_reward, monitor_reward, observed, terminated, truncated,
-):  # fmt: skip
-    """Step every environment i with stepping[i]; keys [N, 4] are the streams start, world, observe, noise.
+class Copies(NamedTuple):
+    """Environments that step together: keys [N, 4] of the streams start, world, observe, noise, and arrays [N].
 
-    Updates state, elapsed (steps in the episode) and clock (steps in total) [N] and writes the last five arrays [N].
-    step_limit 0 means none.
+    state is the joint state; elapsed counts the steps of the episode, clock all steps, episode all episodes.
     """
+
+    keys: Any
+    state: Any
+    elapsed: Any
+    clock: Any
+    episode: Any
+
+
+@kernel
+def step_many(dynamics, n_actions, step_limit, copies, stepping, action):
+    """Step every copy i with stepping[i]; step_limit 0 means none.
+
+    Returns environment reward, monitor reward, observed, terminated and truncated [N], zero for other copies.
+    """
+    keys, state, elapsed, clock, _ = copies
+    n = len(state)
+    env_reward, monitor_reward = np.zeros(n), np.zeros(n)
+    observed, terminated, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for i in np.flatnonzero(stepping):
         outcome = draw_outcome(dynamics, state[i] * n_actions + action[i], keys[i, 1], clock[i])
         env_reward[i] = draw_reward(dynamics, outcome, keys[i, 3], clock[i])
@@ -72,12 +87,13 @@ def step_many(
         clock[i] += 1
         elapsed[i] += 1
         truncated[i] = elapsed[i] == step_limit and not terminated[i]
+    return env_reward, monitor_reward, observed, terminated, truncated
 
 
 @kernel
-def reset_many(start_states, start_cumulative, keys, resetting, state, elapsed, episode):
-    """Start a new episode in every environment i with resetting[i]; keys [N, 4] as in `step_many`."""
+def reset_many(start_states, start_cumulative, copies, resetting):
+    """Start a new episode in every copy i with resetting[i]."""
     for i in np.flatnonzero(resetting):
-        state[i] = draw_start(start_states, start_cumulative, keys[i, 0], episode[i])
-        elapsed[i] = 0
-        episode[i] += 1
+        copies.state[i] = draw_start(start_states, start_cumulative, copies.keys[i, 0], copies.episode[i])
+        copies.elapsed[i] = 0
+        copies.episode[i] += 1

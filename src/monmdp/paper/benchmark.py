@@ -1,4 +1,4 @@
-"""Speed of training: time per step and evaluation, and what the whole paper costs."""
+"""Speed of training: time per step and evaluation, and what the whole paper costs on a CPU and on a GPU."""
 
 from __future__ import annotations
 
@@ -8,27 +8,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from monmdp.agents import AGENTS
+from monmdp.agents.directed import Directed
 from monmdp.join import make
-from monmdp.machine import n_cores
+from monmdp.machine import n_cores, readable
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
-from monmdp.study.executors import Outcome, Threads, Tracker
-from monmdp.study.plan import BATCH
-from monmdp.study.runner import run_sweep
-from monmdp.study.sweep import Sweep
-from monmdp.study.train import train
 from monmdp.training.job import Job
 from monmdp.training.metrics import new_record
 
 #: Problems of different kind and size on which every agent is measured.
 SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corridor", "Level"), ("Empty", "Experts"))
-#: The sweep on which the overhead of runner and store is measured.
-OVERHEAD_SWEEP = Sweep(environments=("Loop", "Hazard"), monitors=("Ask", "Experts"), seeds=BATCH)
 PAPER_SEEDS = 100
+#: The problem with the longest runs of the paper.
+LONGEST = ("Corridor", "Level")
+#: Rows of single-precision numbers that a step of Directed reads (three) and writes (at most two).
+ROWS, SINGLE = 5, 4
 
 #: Called with the number of measurements done and their total.
 Progress = Callable[[int, int], None]
@@ -70,71 +67,38 @@ def core_seconds(job: Job) -> float:
     return time.thread_time() - started
 
 
+def paper_jobs() -> list[Job]:
+    """The paper's 48 problems × 6 agents, with 1,001 exact evaluations each."""
+    problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
+    return [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
+
+
 @dataclass(frozen=True)
 class PaperCost:
-    """The cost of the paper: core-seconds of one seed of its 48 problems by agent, and losses around training.
-
-    speedup: of two threads over one; overhead: of runner and store, as a fraction of the training time.
-    """
+    """The cost of the paper: core-seconds of one seed of its 48 problems by agent, and the cores of this machine."""
 
     core_seconds: dict[str, float]
     cores: int
-    speedup: float
-    overhead: float
 
-    @property
-    def seed_seconds(self) -> float:
-        """Core-seconds of one seed of all problems and agents."""
-        return sum(self.core_seconds.values())
-
-    @property
-    def minutes(self) -> float:
-        """Projected time of all seeds on all cores of this machine."""
-        return self.seed_seconds * PAPER_SEEDS / self.cores / 60
+    def sentences(self) -> list[str]:
+        """The cost in words, with a projection for all seeds on all cores."""
+        seconds = sum(self.core_seconds.values())
+        by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in self.core_seconds.items())
+        return [
+            "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
+            f"{seconds:.2f} core-seconds ({by_agent}).",
+            f"Projection for the paper's 28,800 runs: {seconds * PAPER_SEEDS / self.cores / 60:.1f} minutes "
+            f"on {self.cores} cores.",
+        ]
 
 
 def measure_paper(progress: Progress) -> PaperCost:
-    """Measure one seed of every problem and agent of the paper, with 1,001 exact evaluations each."""
-    problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    by_agent, done = dict.fromkeys(PAPER_AGENTS, 0.0), 0
-    for agent in PAPER_AGENTS:
-        core_seconds(paper_job(problems[0], agent, 50))  # compiles
-        for problem in problems:
-            by_agent[agent] += core_seconds(paper_job(problem, agent))
-            done += 1
-            progress(done, len(problems) * len(PAPER_AGENTS))
-    one, two = (train(make("Corridor", "Level"), "Directed", 2, threads=threads).seconds for threads in (1, 2))
-    wall, training = sweep_overhead()
-    return PaperCost(by_agent, n_cores(), one / two, (wall - training) / training)
-
-
-def sweep_overhead() -> tuple[float, float]:
-    """Seconds of a small sweep on one core, and the part of them spent on training."""
-    training = 0.0
-
-    class Timed(Threads):
-        def train(self, tracker: Tracker) -> Outcome:
-            nonlocal training
-            outcome = super().train(tracker)
-            training += outcome.seconds
-            return outcome
-
-    with TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        run_sweep(OVERHEAD_SWEEP, folder, executor=Timed(1))
-        return time.perf_counter() - started, training
-
-
-def sentences(paper: PaperCost) -> list[str]:
-    """The cost of the paper in words."""
-    by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in paper.core_seconds.items())
-    return [
-        "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
-        f"{paper.seed_seconds:.2f} core-seconds ({by_agent}).",
-        f"Projection for the paper's 28,800 runs: {paper.minutes:.1f} minutes on {paper.cores} cores.",
-        f"Two threads are {paper.speedup:.2f} times as fast as one.",
-        f"Runner and store add {paper.overhead:.1%} to the training time of a small sweep.",
-    ]
+    """Measure one seed of every problem and agent of the paper, after `measure_agents` has compiled all kernels."""
+    jobs, by_agent = paper_jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
+    for done, job in enumerate(jobs, 1):
+        by_agent[job.agent_name] += core_seconds(job)
+        progress(done, len(jobs))
+    return PaperCost(by_agent, n_cores())
 
 
 def machine() -> str:
@@ -145,3 +109,85 @@ def machine() -> str:
         names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
         model = names[0] if names else model
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+@dataclass(frozen=True)
+class OnGPU:
+    """Measurements: runs, steps, seconds on the device, memory, and two lower bounds of the time.
+
+    These are the latency of the longest run and the time to copy all successor values.
+    """
+
+    device: str
+    seeds: int
+    runs: int
+    steps: int
+    seconds: float
+    wave_seconds: list[float]
+    launches: list[tuple[str, int, float]]
+    wall_seconds: float
+    memory: int
+    bytes_moved: int
+    copy_bytes_per_second: float
+    longest_seconds: float
+    longest_steps: int
+
+    def sentences(self) -> list[str]:
+        """The measurements in words."""
+        by_agent: dict[str, float] = {}
+        for name, _, seconds in self.launches:
+            by_agent[name] = max(by_agent.get(name, 0.0), seconds)
+        parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in by_agent.items())
+        speed, copy_speed = self.bytes_moved / self.seconds, self.copy_bytes_per_second
+        return [
+            f"{self.device}: the paper's 48 problems × 6 agents × {self.seeds} seeds, {self.runs:,} runs with 1,001 "
+            f"exact evaluations each, took {self.seconds:.2f} s of device time in {len(self.wave_seconds)} wave(s) "
+            f"({self.wall_seconds:.1f} s with packing and transfers) and {readable(self.memory)} of device memory.",
+            f"{self.steps / self.seconds / 1e6:,.0f} million training steps per second.",
+            f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
+            f"Successor values: {self.bytes_moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, "
+            f"{speed / copy_speed:.0%} of the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take "
+            f"{self.bytes_moved / copy_speed:.2f} s.",
+            f"The longest run alone, {self.longest_steps:,} steps of Directed in {' + '.join(LONGEST)}: "
+            f"{self.longest_seconds:.2f} s, {self.longest_seconds / self.longest_steps * 1e6:.2f} µs per step.",
+        ]
+
+
+def measure_gpu(seeds: int) -> OnGPU:
+    """Measure the paper with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before."""
+    from monmdp.cuda.backend import Spent, device, train_on_gpu
+    from monmdp.cuda.schedule import Work
+
+    def spent_on(work: list[Work]) -> Spent:
+        spent = Spent()
+        for _ in train_on_gpu(work, spent=spent):
+            pass
+        return spent
+
+    jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
+    spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
+    alone = spent_on([Work(longest, (0,))])
+    started = time.perf_counter()
+    spent = spent_on([Work(job, tuple(range(seeds))) for job in jobs])
+    return OnGPU(
+        device=device().name,
+        seeds=seeds,
+        runs=len(jobs) * seeds,
+        steps=sum(job.steps for job in jobs) * seeds,
+        seconds=sum(spent.waves),
+        wave_seconds=spent.waves,
+        launches=spent.launches,
+        wall_seconds=time.perf_counter() - started,
+        memory=spent.memory,
+        bytes_moved=sum(_row_bytes(job) * job.steps for job in jobs) * seeds,
+        copy_bytes_per_second=device().copy_speed(),
+        longest_seconds=sum(alone.waves),
+        longest_steps=longest.steps,
+    )
+
+
+def _row_bytes(job: Job) -> int:
+    """Largest number of bytes of successor values that a step reads and writes, without look-ups of maxima."""
+    if not isinstance(job.agent, Directed):
+        return 0
+    return ROWS * SINGLE * job.world.n_acting_states * job.world.n_actions

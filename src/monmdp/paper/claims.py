@@ -10,26 +10,13 @@ import operator
 import numpy as np
 
 from monmdp.join import make
-from monmdp.paper.evidence import (
-    Answer,
-    Claim,
-    Detail,
-    MissingError,
-    Statement,
-    common_seeds,
-    most,
-    problem_of,
-    problems,
-    runs_of,
-    where_testable,
-)
+from monmdp.paper import evidence
+from monmdp.paper.evidence import Claim, Detail, MissingError, Statement, answer, evaluated, problems, runs_of
 from monmdp.paper.theorem import exploring_against_bound, summary_of_bounds
 from monmdp.problem import Floats
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, STEP_FACTOR
-from monmdp.statistics import mean_interval, paired_difference, rank_correlation
+from monmdp.statistics import mean_interval, paired_difference
 from monmdp.study.results import CellResults, Results
-
-__all__ = ["Claim", "Detail", "check_claims"]
 
 BASELINES = PAPER_AGENTS[1:]
 GRIDS = [environment for environment in DEFAULT_STEPS if environment != "RiverSwim"]
@@ -61,17 +48,17 @@ def check_claims(results: Results) -> list[Claim]:
 
 def _solved(results: Results, environment: str, monitor: str, agent: str) -> float:
     """Fraction of seeds that end optimal."""
-    return float(runs_of(results, environment, monitor, agent, evaluated=True).solved.mean())
+    return float(evaluated(runs_of(results, environment, monitor, agent)).solved.mean())
 
 
-def solves(results: Results, environment: str, monitor: str, agent: str, sign: str, bound: float) -> Answer:
+def solves(results: Results, environment: str, monitor: str, agent: str, sign: str, bound: float) -> Detail:
     """The fraction of seeds that end optimal is above or below a bound."""
     solved = _solved(results, environment, monitor, agent)
     margin = bound - solved if sign == "<" else solved - bound
-    return Answer(f"{solved:.0%}", f"{sign} {bound:.0%}", COMPARISONS[sign](solved, bound), margin)
+    return answer(f"{solved:.0%}", f"{sign} {bound:.0%}", COMPARISONS[sign](solved, bound), margin)
 
 
-def fails_somewhere(results: Results, agent: str) -> Answer:
+def fails_somewhere(results: Results, agent: str) -> Detail:
     """There is a problem in which at most half of an agent's seeds end optimal."""
     fractions, missing = {}, []
     for name, (environment, monitor) in problems(GRIDS).items():
@@ -84,18 +71,17 @@ def fails_somewhere(results: Results, agent: str) -> Answer:
         raise MissingError(f"no answer in {len(missing)} problems, such as {missing[0]}")
     worst = min(fractions, key=lambda name: fractions[name])
     measured = f"fails in {len(failed)} of {len(fractions)}, least {fractions[worst]:.0%} in {worst}"
-    return Answer(measured, f"≤ {HALF:.0%} somewhere", bool(failed), HALF - fractions[worst])
+    return answer(measured, f"≤ {HALF:.0%} somewhere", bool(failed), HALF - fractions[worst])
 
 
-def not_worse(results: Results, environment: str, monitor: str, agent: str) -> Answer:
+def not_worse(results: Results, environment: str, monitor: str, agent: str) -> Detail:
     """Paired by seed, Directed's final return is not significantly below a baseline's."""
     level = SIGNIFICANCE / len(_RIVER_COMPARISONS)
     seeds = int(np.ceil(np.log2(2.0 / level)))  # with fewer, no pattern of signs could be significant
-    ours, theirs = (runs_of(results, environment, monitor, name, seeds, evaluated=True) for name in ("Directed", agent))
-    here, there = common_seeds(ours, theirs, seeds)
-    estimate, low, high, p_value = paired_difference(ours.final_returns[here], theirs.final_returns[there])
+    returns = evidence.against(results, environment, monitor, agent, lambda cell: evaluated(cell).final_returns, seeds)
+    estimate, low, high, p_value = paired_difference(*returns)
     measured = f"{estimate:+.3g} [{low:.3g}, {high:.3g}], p = {p_value:.2g}"
-    return Answer(measured, f"≥ 0 or p > {level:.2g}", estimate >= 0 or p_value > level, estimate)
+    return answer(measured, f"≥ 0 or p > {level:.2g}", estimate >= 0 or p_value > level, estimate)
 
 
 def _observed(cell: CellResults) -> Floats:
@@ -103,23 +89,22 @@ def _observed(cell: CellResults) -> Floats:
     return cell.curve("observed")[:, -1].astype(np.float64)
 
 
-def observes(results: Results, environment: str, monitor: str, share: float) -> Answer:
+def observes(results: Results, environment: str, monitor: str, share: float) -> Detail:
     """Directed observes about this share of all rewards."""
     cell = runs_of(results, environment, monitor, "Directed")
     steps, observed = cell.settings["steps"], float(_observed(cell).mean())
     deviation = abs(observed / steps / share - 1.0)
     measured = f"{observed:,.0f} of {steps:,}, {observed / steps:.1%}"
     bound = f"{share * (1 - ABOUT) * steps:,.0f}–{share * (1 + ABOUT) * steps:,.0f}"
-    return Answer(measured, bound, deviation <= ABOUT, ABOUT - deviation)
+    return answer(measured, bound, deviation <= ABOUT, ABOUT - deviation)
 
 
-def observes_more(results: Results, environment: str, monitor: str, agent: str) -> Answer:
+def observes_more(results: Results, environment: str, monitor: str, agent: str) -> Detail:
     """Paired by seed, Directed observes more rewards than a baseline."""
-    ours, theirs = (runs_of(results, environment, monitor, name) for name in ("Directed", agent))
-    here, there = common_seeds(ours, theirs)
-    mean, low, high = mean_interval(_observed(ours)[here] - _observed(theirs)[there])
-    measured = f"{mean:+,.0f} [{low:,.0f}, {high:,.0f}]"
-    return Answer(measured, "interval above 0", low > 0, low / ours.settings["steps"])
+    ours, theirs = evidence.against(results, environment, monitor, agent, _observed, evidence.LEAST_SEEDS)
+    mean, low, high = mean_interval(ours - theirs)
+    steps = DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
+    return answer(f"{mean:+,.0f} [{low:,.0f}, {high:,.0f}]", "interval above 0", low > 0, low / steps)
 
 
 def _mean_beta(cell: CellResults) -> Floats:
@@ -128,44 +113,46 @@ def _mean_beta(cell: CellResults) -> Floats:
     return beta
 
 
-def beta_falls(results: Results, environment: str, monitor: str) -> Answer:
+def beta_falls(results: Results, environment: str, monitor: str) -> Detail:
     """β is lower at the end of each quarter of training than a quarter before."""
     cell = runs_of(results, environment, monitor, "Directed")
     quarters = np.searchsorted(cell.steps, [cell.settings["steps"] * k / 4 for k in range(1, 5)])
     beta = _mean_beta(cell)[quarters]
     falls = float((beta[:-1] / beta[1:]).min())
-    return Answer(" → ".join(f"{value:.2g}" for value in beta), "falling", falls > 1.0, falls - 1.0)
+    return answer(" → ".join(f"{value:.2g}" for value in beta), "falling", falls > 1.0, falls - 1.0)
 
 
-def beta_stays_above(results: Results, environment: str, monitor: str) -> Answer:
+def beta_stays_above(results: Results, environment: str, monitor: str) -> Detail:
     """No seed's β falls to the threshold."""
     least = float(runs_of(results, environment, monitor, "Directed").curve("beta").min())
-    return Answer(f"least β {least:.4g}", f"> {THRESHOLD:g}", least > THRESHOLD, least - THRESHOLD)
+    return answer(f"least β {least:.4g}", f"> {THRESHOLD:g}", least > THRESHOLD, least - THRESHOLD)
 
 
-def beta_by_size(results: Results, monitor: str, equal_steps: bool) -> Answer:
+def beta_by_size(results: Results, monitor: str, equal_steps: bool) -> Detail:
     """β is lower in problems with fewer pairs, after the same number of steps or at the end of each budget."""
+    from scipy.stats import spearmanr
+
     cells = [runs_of(results, environment, monitor, "Directed") for environment in DEFAULT_STEPS]
     steps = min(DEFAULT_STEPS.values()) * STEP_FACTOR[monitor]
     beta = [_mean_beta(cell)[np.searchsorted(cell.steps, steps) if equal_steps else -1] for cell in cells]
     if np.ptp(beta) == 0.0:
-        return Answer("the same β everywhere", "", False, -1.0)
-    correlation = rank_correlation([problem_of(cell).reachable_pairs.sum() for cell in cells], beta)
+        return answer("the same β everywhere", "", False, -1.0)
+    correlation = float(spearmanr([evidence.problem_of(cell).reachable_pairs.sum() for cell in cells], beta).statistic)
     margin = correlation - RANK_CORRELATION
-    return Answer(f"{correlation:.2f}", f"≥ {RANK_CORRELATION:g}", margin >= 0, margin)
+    return answer(f"{correlation:.2f}", f"≥ {RANK_CORRELATION:g}", margin >= 0, margin)
 
 
 def _river_counts(results: Results, agent: str) -> tuple[Floats, Floats]:
     """Visit counts in RiverSwim + Button of all pairs, and of those with the monitor on, [seed, pairs] each."""
     cell = runs_of(results, "RiverSwim", "Button", agent)
-    problem = problem_of(cell)
+    problem = evidence.problem_of(cell)
     counts = np.array(cell.finals(["visit_counts"])["visit_counts"], np.float64)
     states = np.arange(problem.n_pairs) // problem.n_actions
     switched_on = states % len(problem.monitor.states) == problem.monitor.states.index("on")
     return counts, counts[:, switched_on]
 
 
-def visits_uniformly(results: Results) -> Answer:
+def visits_uniformly(results: Results) -> Detail:
     """Least and greatest visit count of Directed, in the median seed."""
     counts, _ = _river_counts(results, "Directed")
     least, greatest = counts.min(1), counts.max(1)
@@ -175,17 +162,17 @@ def visits_uniformly(results: Results) -> Answer:
         f"{medians[0]:,.0f}–{medians[1]:,.0f} in the median seed; over seeds {least.min():,.0f}–{least.max():,.0f} and "
         f"{greatest.min():,.0f}–{greatest.max():,.0f}"
     )
-    return Answer(measured, f"within a factor of {ABOUT_EXTREME:g}", factor <= ABOUT_EXTREME, ABOUT_EXTREME - factor)
+    return answer(measured, f"within a factor of {ABOUT_EXTREME:g}", factor <= ABOUT_EXTREME, ABOUT_EXTREME - factor)
 
 
-def leaves_unvisited(results: Results, agent: str) -> Answer:
+def leaves_unvisited(results: Results, agent: str) -> Detail:
     """In the median seed, many pairs with the monitor on are almost unvisited."""
     counts, switched_on = _river_counts(results, agent)
     few = ALMOST_UNVISITED * float(counts[0].sum())
     unvisited, least = float(np.median((switched_on < few).mean(1))), float(np.median(switched_on.min(1)))
     pairs = switched_on.shape[1]
     measured = f"{unvisited * pairs:g} of {pairs} pairs below {few:g} visits, least {least:g}"
-    return Answer(measured, f"≥ {MANY * pairs:g}", unvisited >= MANY, unvisited - MANY)
+    return answer(measured, f"≥ {MANY * pairs:g}", unvisited >= MANY, unvisited - MANY)
 
 
 #: Environments in which every action has one outcome.
@@ -201,6 +188,24 @@ def _comparisons(
     """Problems × baselines."""
     chosen = problems(environments, monitors).items()
     return {f"{name}: {agent}": (*problem, agent) for name, problem in chosen for agent in BASELINES}
+
+
+def _observing(monitor: str, divisor: int, example: str, bounds: str) -> list[Statement]:
+    """Directed observes 1/divisor of all rewards with a monitor, in every environment and in the paper's example."""
+    return [
+        Statement(
+            f"Directed observes about 1/{divisor} of all rewards under {monitor}",
+            f"1/{divisor} of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment",
+            problems(None, [monitor], 1 / divisor),
+            observes,
+        ),
+        Statement(
+            f"… about {example} in Empty + {monitor}",
+            f"{bounds} (± 10%)",
+            problems(["Empty"], [monitor], 1 / divisor),
+            observes,
+        ),
+    ]
 
 
 _RIVER_COMPARISONS = _comparisons(["RiverSwim"], None)
@@ -245,30 +250,8 @@ STATEMENTS = (
         problems(DETERMINISTIC, ["Random"], "Optimism", "<", VAST_MAJORITY),
         solves,
     ),
-    Statement(
-        "Directed observes about 1/2 of all rewards under Ask",
-        f"1/2 of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment",
-        problems(None, ["Ask"], 1 / 2),
-        observes,
-    ),
-    Statement(
-        "… about 7,500 of 15,000 in Empty + Ask",
-        "6,750 to 8,250 (± 10%)",
-        problems(["Empty"], ["Ask"], 1 / 2),
-        observes,
-    ),
-    Statement(
-        "Directed observes about 1/4 of all rewards under Experts",
-        f"1/4 of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment",
-        problems(None, ["Experts"], 1 / 4),
-        observes,
-    ),
-    Statement(
-        "… about 12,500 of 50,000 in Empty + Experts",
-        "11,250 to 13,750 (± 10%)",
-        problems(["Empty"], ["Experts"], 1 / 4),
-        observes,
-    ),
+    *_observing("Ask", 2, "7,500 of 15,000", "6,750 to 8,250"),
+    *_observing("Experts", 4, "12,500 of 50,000", "11,250 to 13,750"),
     Statement(
         "Directed observes more rewards than any baseline wherever observing costs",
         "with Ask, Button, Experts and Level: 95% interval of the difference, paired by seed, above zero",
@@ -288,7 +271,7 @@ STATEMENTS = (
         "at all recorded points of all seeds, in more than half of the problems",
         problems(),
         beta_stays_above,
-        most,
+        evidence.most,
     ),
     Statement(
         "β falls faster in small problems",
@@ -331,6 +314,6 @@ def _theorem(results: Results) -> Statement:
         "it holds for Directed's own; a bound that never falls below 1 tests nothing",
         {f"{environment} + {monitor}": (environment, monitor) for environment, monitor in results.problems},
         exploring_against_bound,
-        where_testable,
+        evidence.where_testable,
         summary=summary_of_bounds,
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from monmdp.problem import MonMDP
+from monmdp.problem import Floats, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import CellResults, Results
 
@@ -23,28 +23,23 @@ class MissingError(Exception):
     """Why a question cannot be answered from the folder."""
 
 
-class Answer(NamedTuple):
-    """A measured value and its bound; margin: by how much the bound holds, negative where it does not.
+@dataclass(frozen=True)
+class Detail:
+    """A measured value, its bound and the verdict; about: the item, a problem, an agent or a comparison.
 
-    verdict: by default confirmed or refuted as the bound holds or not.
+    margin: by how much the bound holds, negative where it does not.
     """
 
     measured: str
     bound: str
-    holds: bool
-    margin: float
-    verdict: str = ""
-
-
-@dataclass(frozen=True)
-class Detail:
-    """The answer for one item: a problem, an agent or a comparison."""
-
-    about: str
-    measured: str
-    bound: str
     verdict: str
-    margin: float = field(default=0.0, compare=False)
+    margin: float = 0.0
+    about: str = ""
+
+
+def answer(measured: str, bound: str, holds: bool, margin: float) -> Detail:
+    """An answer that is confirmed if the bound holds, else refuted."""
+    return Detail(measured, bound, CONFIRMED if holds else REFUTED, margin)
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,7 @@ class Statement:
     claim: str
     expected: str
     items: Mapping[str, tuple[Any, ...]]
-    question: Callable[..., Answer]
+    question: Callable[..., Detail]
     verdict: Verdict = every
     noun: str = "problems"
     summary: Callable[[list[Detail]], str] | None = None
@@ -102,10 +97,9 @@ class Statement:
 
     def _answer(self, results: Results, name: str, arguments: tuple[Any, ...]) -> Detail:
         try:
-            measured, bound, holds, margin, verdict = self.question(results, *arguments)
+            return replace(self.question(results, *arguments), about=name)
         except MissingError as reason:
-            return Detail(name, str(reason), "", UNKNOWN)
-        return Detail(name, measured, bound, verdict or (CONFIRMED if holds else REFUTED), margin)
+            return Detail(str(reason), "", UNKNOWN, about=name)
 
     def _summary(self, details: list[Detail]) -> str:
         """One sentence: for how many items it holds, where not and by how much, and what is missing."""
@@ -141,13 +135,8 @@ def problems(
     }
 
 
-def runs_of(
-    results: Results, environment: str, monitor: str, agent: str, seeds: int = LEAST_SEEDS, evaluated: bool = False
-) -> CellResults:
-    """The runs of an agent in one of the paper's problems, if they follow the paper and there are enough.
-
-    evaluated: for questions about returns, which must be exact.
-    """
+def runs_of(results: Results, environment: str, monitor: str, agent: str, seeds: int = LEAST_SEEDS) -> CellResults:
+    """The runs of an agent in one of the paper's problems, if they follow the paper and there are enough."""
     cell = results.cell(environment, monitor, agent)
     if cell is None:
         raise MissingError(f"no runs of {agent}")
@@ -157,8 +146,13 @@ def runs_of(
     if len(cell.seeds) < seeds:
         raise MissingError(f"{len(cell.seeds)} seeds of {agent}, at least {seeds} needed")
     problem_of(cell)
-    if evaluated and cell.settings["evaluation"] != "exact":
-        raise MissingError(f"{agent} was not evaluated exactly")
+    return cell
+
+
+def evaluated(cell: CellResults) -> CellResults:
+    """The same runs, if their returns are exact."""
+    if cell.settings["evaluation"] != "exact":
+        raise MissingError(f"{cell.agent} was not evaluated exactly")
     return cell
 
 
@@ -169,9 +163,12 @@ def problem_of(cell: CellResults) -> MonMDP:
     return cell.problem
 
 
-def common_seeds(first: CellResults, second: CellResults, seeds: int = LEAST_SEEDS) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the seeds that both cells have, in each of them."""
-    shared, here, there = np.intersect1d(first.seeds, second.seeds, return_indices=True)
+def against(
+    results: Results, environment: str, monitor: str, agent: str, value: Callable[[CellResults], Floats], seeds: int
+) -> tuple[Floats, Floats]:
+    """A value of Directed and of another agent for the seeds that both have run, [seed] each."""
+    ours, theirs = (runs_of(results, environment, monitor, name, seeds) for name in ("Directed", agent))
+    shared, here, there = np.intersect1d(ours.seeds, theirs.seeds, return_indices=True)
     if len(shared) < seeds:
         raise MissingError(f"{len(shared)} seeds in common, at least {seeds} needed")
-    return here, there
+    return value(ours)[here], value(theirs)[there]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from monmdp.exact.hitting import diameter, goal_relative_diameter
-from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, Answer, Detail, MissingError, problem_of
+from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, Detail, MissingError, problem_of
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.study.results import Results
 
@@ -38,7 +38,7 @@ def random_diameter(problem: MonMDP) -> float:
     return float(goal_relative_diameter(problem, policy).max())
 
 
-def exploring_against_bound(results: Results, environment: str, monitor: str) -> Answer:
+def exploring_against_bound(results: Results, environment: str, monitor: str) -> Detail:
     """Compare the mean exploring fraction of Directed with the bounds, at every recorded point."""
     cell = results.cell(environment, monitor, "Directed")
     if cell is None:
@@ -51,24 +51,23 @@ def exploring_against_bound(results: Results, environment: str, monitor: str) ->
     pairs, beta_bar = int(problem.reachable_pairs.sum()), float(cell.settings["agent_options"]["beta_bar"])
     shortest = fastest_diameter(problem)
     bound = exploring_bound(steps, pairs, shortest, beta_bar)
-    above = bool(np.any(explored > bound))
-    bounds = f"fastest ρ: D̄ = {shortest:.4g}, bound {bound[-1]:.3g} at the end"
-    above_random = False
+    above, above_random = bool(np.any(explored > bound)), False
+    bounds = f"fastest ρ: D̄ = {shortest:.4g}, bound {bound[-1]:.3g} at the end; random ρ: "
     if above or work * pairs <= CHEAP:
         longest = random_diameter(problem)
         loose = exploring_bound(steps, pairs, longest, beta_bar)
         above_random = bool(np.any(explored > loose))
-        bounds += f"; random ρ: D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
+        bounds += f"D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
     else:
-        bounds += "; random ρ: larger, not computed for so many pairs"
-    measured, least = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring", float(bound.min())
+        bounds += "larger, not computed for so many pairs"
+    measured, least = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring, ", float(bound.min())
     if above_random:
-        return Answer(f"{measured}, above even the bound of random ρ", bounds, False, -1.0, REFUTED)
+        return Detail(measured + "above even the bound of random ρ", bounds, REFUTED, -1.0)
     if above:
-        return Answer(f"{measured}, above the bound of the fastest ρ", bounds, False, -0.5, UNKNOWN)
+        return Detail(measured + "above the bound of the fastest ρ", bounds, UNKNOWN, -0.5)
     if least >= 1.0:
-        return Answer(f"{measured}, bound never below {least:.3g}", bounds, True, least, UNKNOWN)
-    return Answer(f"{measured}, bound {bound[-1]:.3g}", bounds, True, float((bound - explored).min()), CONFIRMED)
+        return Detail(measured + f"bound never below {least:.3g}", bounds, UNKNOWN, least)
+    return Detail(measured + f"bound {bound[-1]:.3g}", bounds, CONFIRMED, float((bound - explored).min()))
 
 
 def summary_of_bounds(details: list[Detail]) -> str:

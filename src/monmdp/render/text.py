@@ -1,18 +1,10 @@
-"""A scene as text for a terminal, and grids of cells as Rich tables."""
+"""A scene as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from monmdp.problem import MonMDP
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
-ARROWS = {"LEFT": "←", "DOWN": "↓", "RIGHT": "→", "UP": "↑", "STAY": "•"}
 
 #: Characters for tiles in a terminal; other tiles are shown as they are.
 GLYPHS = {".": "·", "<": "◁", ">": "▷", "^": "△", "v": "▽", "#": "█", "P": "◍", "~": "≈", "=": "≈"}
@@ -52,53 +44,21 @@ class Scene:
 def draw_text(problem: MonMDP, scene: Scene) -> str:
     """The grid with the agent as @ and a button as ◉, followed by monitor, action and reward."""
     env_state, monitor_state = problem.split_state(scene.state)
-    marks = {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}
     states = " ".join(f"[{s}]" if i == monitor_state else f" {s} " for i, s in enumerate(problem.monitor.states))
+    picture = [f"state {problem.environment.state_label(env_state)}"]
+    layout = problem.environment.layout
+    if layout is not None:
+        rows = [[GLYPHS.get(tile, tile) for tile in tiles] for tiles in layout.tiles]
+        for state, mark in {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}.items():
+            row, column = layout.cells[state]
+            rows[row][column] = mark
+        bar = "─" * (2 * layout.columns + 1)
+        picture = [f"┌{bar}┐", *(f"│ {' '.join(row)} │" for row in rows), f"└{bar}┘"]
     lines = [
         f"{problem.name}, {scene.step_text(problem)}",
-        _draw_cells(problem, marks) or f"state {problem.environment.state_label(env_state)}",
+        *picture,
         f"monitor  {states}",
         f"action   {scene.action_text(problem)}",
         f"reward   {scene.reward_text()}, monitor {scene.monitor_reward:g}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _draw_cells(problem: MonMDP, marks: dict[int, str]) -> str:
-    """A box with one character per cell, marks on top of tiles; empty if states have no positions."""
-    layout = problem.environment.layout
-    if layout is None:
-        return ""
-    rows = [[" "] * layout.columns for _ in range(layout.rows)]
-    for state, (row, column) in enumerate(layout.cells):
-        tile = layout.tiles[row][column]
-        rows[row][column] = marks.get(state, GLYPHS.get(tile, tile))
-    inner = ["│ " + " ".join(row) + " │" for row in rows]
-    bar = "─" * (len(inner[0]) - 2)
-    return "\n".join([f"┌{bar}┐", *inner, f"└{bar}┘"])
-
-
-def cell_table(
-    problem: MonMDP, monitor: int, title: str, content: Callable[[int, str], Text], lines: bool = False
-) -> Table:
-    """A Rich table of the grid for one monitor state; content(joint state, tile glyph) fills each cell."""
-    from rich.table import Table
-    from rich.text import Text
-
-    layout = problem.environment.layout
-    assert layout is not None
-    grid = Table(title=title, show_header=False, show_lines=lines, padding=(0, 0), title_style="bold")
-    for _ in range(layout.columns):
-        grid.add_column(justify="center", min_width=3, no_wrap=True)
-    cells = {}
-    for env_state, (row, column) in enumerate(layout.cells):
-        tile = layout.tiles[row][column]
-        cells[row, column] = content(env_state * len(problem.monitor.states) + monitor, GLYPHS.get(tile, tile))
-    for row in range(layout.rows):
-        grid.add_row(*(cells.get((row, column), Text("")) for column in range(layout.columns)))
-    return grid
-
-
-def action_symbol(label: str) -> str:
-    """An arrow for a move, the first two letters for any other action."""
-    return ARROWS.get(label, label[:2].lower())

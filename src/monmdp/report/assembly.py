@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,10 @@ from monmdp.errors import MonMDPError
 from monmdp.paper.claims import check_claims
 from monmdp.report.inspector import REPLAYS, Replay, inspector_data
 from monmdp.report.overview import overview_data
-from monmdp.report.packing import script_json
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
 
-#: Parts of the page in the order in which they are concatenated; later styles override earlier ones.
-STYLES = ("base.css", "sections.css", "drawings.css")
+#: The scripts in the order in which they are concatenated.
 SCRIPTS = ("elements.js", "data.js", "chart.js", "grid.js", "overview.js", "curves.js", "claims.js", "snapshots.js",
            "inspector.js", "main.js")  # fmt: skip
 
@@ -34,11 +34,7 @@ Progress = Callable[[str, int, int], None]
 def write_page(folder: Path | str, out: Path | None = None, progress: Progress | None = None) -> Path:
     """Write the page of a results folder, by default as report.html inside it, and return its path."""
     results = Results(folder)
-    path = results.folder / "report.html" if out is None else out
-    if not path.absolute().parent.is_dir():
-        raise MonMDPError(f"The folder of {path} does not exist.")
-    if path.is_dir():
-        raise MonMDPError(f"{path} is a folder; name a file.")
+    path = out or results.folder / "report.html"
     page = build_page(results, progress=progress)
     try:
         write_atomically(path, page.encode())
@@ -49,21 +45,17 @@ def write_page(folder: Path | str, out: Path | None = None, progress: Progress |
 
 def build_page(results: Results, replays: Sequence[Replay] = REPLAYS, progress: Progress | None = None) -> str:
     """The whole page as text."""
-    return assemble(page_data(results, replays, progress), results.folder.absolute().name)
+    return assemble(page_data(results, replays, progress))
 
 
 def page_data(results: Results, replays: Sequence[Replay], progress: Progress | None) -> dict[str, Any]:
     """Everything the scripts read, as plain values."""
-    total = len(results.cells) + sum(len(replay.agents) for replay in replays)
-    done = 0
+    done, total = count(1), len(results.cells) + sum(len(replay.agents) for replay in replays)
 
-    def advance(stage: str, parts: int = 1) -> None:
-        nonlocal done
-        done += parts
+    def advance(stage: str) -> None:
         if progress is not None:
-            progress(stage, done, total)
+            progress(stage, next(done), total)
 
-    advance("reading curves", 0)
     return {
         "version": __version__,
         "folder": results.folder.absolute().name,
@@ -83,15 +75,15 @@ def _notes(results: Results) -> list[str]:
         (single, f"of {present} cells have a single seed and therefore no intervals."),
         (len(results.damaged), f"damaged files were ignored: {' '.join(results.damaged)}"),
     )
-    return [f"{count} {text}" for count, text in notes if count]
+    return [f"{cases} {text}" for cases, text in notes if cases]
 
 
-def assemble(data: dict[str, Any], title: str) -> str:
+def assemble(data: dict[str, Any]) -> str:
     """The page around its data; its policy forbids every request, and every script and style except its own."""
     script = "(() => {\n'use strict';\n" + "\n".join(_text(name) for name in SCRIPTS) + "\n})();\n"
-    style = "".join(_text(name) for name in STYLES)
+    style = _text("page.css")
     slots = {
-        "title": html.escape(title),
+        "title": html.escape(data["folder"]),
         "policy": f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
         "form-action 'none'",
         "style": style,
@@ -99,6 +91,11 @@ def assemble(data: dict[str, Any], title: str) -> str:
         "script": script,
     }
     return re.sub(r"{{(\w+)}}", lambda slot: slots[slot[1]], _text("page.html"))  # values are not searched for slots
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element, which a name that contains < could end."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _text(name: str) -> str:

@@ -7,17 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import as_agent
+from monmdp.agents.base import AGENTS
 from monmdp.figures.style import agent_styles
 from monmdp.join import make
-from monmdp.problem import Floats, Integers, MonMDP
-from monmdp.report.overview import levels
-from monmdp.report.packing import pack
+from monmdp.problem import Floats, Integers, Layout, MonMDP
+from monmdp.report.overview import levels, pack
 from monmdp.study.snapshots import Snapshots, take_snapshots
 from monmdp.training.metrics import METRICS
 
-#: Snapshots per run.
-SNAPSHOTS = 120
 #: Action values closer than this are ties.
 TIE = 1e-9
 
@@ -49,50 +46,50 @@ def inspector_data(replays: Sequence[Replay], tick: Callable[[], None]) -> list[
     problems = []
     for replay in replays:
         problem = make(replay.environment, replay.monitor)
-        if problem.environment.layout is None:
+        if (layout := problem.environment.layout) is None:
             continue
         runs = []
         for agent, style in agent_styles(replay.agents).items():
-            snapshots = take_snapshots(problem, agent, seed=0, steps=replay.steps, count=SNAPSHOTS)
-            runs.append({**_run(snapshots), "colour": style.colour})
+            runs.append({**_run(take_snapshots(problem, agent, steps=replay.steps)), "colour": style.colour})
             tick()
-        problems.append({**_problem(problem), "description": replay.description, "runs": runs})
+        problems.append({**_problem(problem, layout), "description": replay.description, "runs": runs})
     return problems
 
 
-def _problem(problem: MonMDP) -> dict[str, Any]:
+def _problem(problem: MonMDP, layout: Layout) -> dict[str, Any]:
     """Labels and geometry."""
     environment, monitor = problem.environment, problem.monitor
-    assert environment.layout is not None
     return {
         "name": problem.name,
-        "tiles": list(environment.layout.tiles),
-        "places": [list(place) for place in environment.layout.cells],
+        "tiles": list(layout.tiles),
+        "places": [list(place) for place in layout.cells],
         "states": [environment.state_label(state) for state in range(len(environment.states))],
         "actions": [str(action) for action in environment.actions],
         "monitorStates": [str(state) for state in monitor.states],
         "monitorActions": [str(action) for action in monitor.actions],
         "buttons": [int(state) for state, mark in monitor.landmarks.items() if mark == "button"],
-        "reachable": pack(problem.reachable.astype(np.uint8)),
+        "reachable": pack(problem.reachable),
     }
 
 
 def _run(run: Snapshots) -> dict[str, Any]:
     """Arrays over snapshots: sets of actions as bits, goals as pair + 1 so that 0 is none, metrics by column."""
-    has_goals = bool((run.goals >= 0).any())
-    metrics = {metric.column: getattr(run, metric.attribute) for metric in METRICS if hasattr(run, metric.attribute)}
+    arrays = {
+        "steps": run.steps,
+        "states": run.states,
+        "visits": run.visits.sum(-1),
+        "best": best_actions(run.q),
+        "rewardCounts": run.reward_counts,
+    }
+    if (run.goals >= 0).any():
+        best = best_actions(run.goal_values)
+        arrays |= {"goals": run.goals + 1, "goalBest": best, "goalValues": np.fmax.reduce(run.goal_values, axis=-1)}
+    metrics = {metric.column: getattr(run, metric.attribute) for metric in METRICS}
     return {
         "agent": run.agent,
-        "levels": levels(run.optimal_return, getattr(as_agent(run.agent), "beta_bar", None)),
-        "steps": pack(run.steps),
-        "states": pack(run.states),
-        "visits": pack(run.visits.sum(-1)),
-        "best": pack(best_actions(run.q)),
-        "rewardCounts": pack(run.reward_counts),
-        "goals": pack(run.goals + 1) if has_goals else None,
-        "goalBest": pack(best_actions(run.goal_values)) if has_goals else None,
-        "goalValues": pack(_largest(run.goal_values)) if has_goals else None,
+        "levels": levels(run.optimal_return, getattr(AGENTS.build(run.agent), "beta_bar", None)),
         "metrics": {name: pack(values) for name, values in metrics.items() if np.isfinite(values).any()},
+        **{name: pack(values) for name, values in arrays.items()},
     }
 
 
@@ -100,12 +97,5 @@ def best_actions(values: Floats) -> Integers:
     """The best actions as bits: values [k, S, A] → [k, S]; 0 where no value is known, or if A exceeds 32."""
     if values.shape[-1] > 32:
         return np.zeros(values.shape[:-1], np.int64)
-    tied: Integers = values >= _largest(values)[..., None] - TIE
-    bits: Integers = (tied * (1 << np.arange(values.shape[-1]))).sum(-1)
-    return bits
-
-
-def _largest(values: Floats) -> Floats:
-    """The largest value along the last axis, NaN where there is none."""
-    largest: Floats = np.where(np.isnan(values), -np.inf, values).max(-1)
-    return np.where(np.isinf(largest), np.nan, largest)
+    tied = values >= np.fmax.reduce(values, axis=-1, keepdims=True) - TIE
+    return np.asarray((tied << np.arange(values.shape[-1])).sum(-1))

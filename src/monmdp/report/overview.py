@@ -1,19 +1,21 @@
-"""Data of the overview and the curves: every problem with the runs of every agent."""
+"""Data of the overview and the curves: every problem with the runs of every agent, with arrays in base64."""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from monmdp.figures.style import agent_styles
 from monmdp.machine import n_cores
-from monmdp.problem import Floats, Integers, MonMDP
-from monmdp.report.packing import number, pack, pack_widths
-from monmdp.statistics import mean_interval, steps_until_solved, wilson
+from monmdp.problem import Floats, Integers
+from monmdp.statistics import steps_until_solved, wilson
 from monmdp.study.results import CellResults, Results
+from monmdp.training.curves import half_width
 from monmdp.training.metrics import METRICS
 
 #: Points kept of a long curve: evenly spaced ones, and early ones for a logarithmic axis.
@@ -23,13 +25,20 @@ EVEN_POINTS, EARLY_POINTS = 171, 50
 def overview_data(results: Results, tick: Callable[[], None]) -> dict[str, Any]:
     """Metrics, agents and problems; a problem has one cell per agent, None without runs. Calls tick after each cell."""
     cells = {}
-    axes: dict[bytes, tuple[int, dict[str, Any]]] = {}  # most cells record at the same steps: write each array once
+    axes: dict[bytes, tuple[int, dict[str, str]]] = {}  # most cells record at the same steps: write each array once
     with ThreadPoolExecutor(n_cores()) as pool:  # most of the time goes into decompression and hashing
         for (key, cell), data in zip(results.cells.items(), pool.map(cell_data, results.cells.values()), strict=True):
             steps = cell.steps[kept_points(len(cell.steps))]
             axis, _ = axes.setdefault(steps.tobytes(), (len(axes), pack(steps)))
             cells[key] = {**data, "axis": axis}
             tick()
+    problems = []
+    for environment, monitor in results.problems:
+        problem = results.of_problem(environment, monitor)[0].problem  # None if it cannot be rebuilt
+        layout = problem and problem.environment.layout
+        tiles = list(layout.tiles) if layout else None
+        row = [cells.get((environment, monitor, agent)) for agent in results.agents]
+        problems.append({"environment": environment, "monitor": monitor, "tiles": tiles, "cells": row})
     styles = agent_styles(results.agents)
     return {
         "metrics": [
@@ -37,15 +46,7 @@ def overview_data(results: Results, tick: Callable[[], None]) -> dict[str, Any]:
             for m in METRICS
         ],
         "agents": [{"name": a, "colour": styles[a].colour, **_score(results.of_agent(a))} for a in results.agents],
-        "problems": [
-            {
-                "environment": environment,
-                "monitor": monitor,
-                "tiles": _tiles(results.of_problem(environment, monitor)[0].problem),
-                "cells": [cells.get((environment, monitor, agent)) for agent in results.agents],
-            }
-            for environment, monitor in results.problems
-        ],
+        "problems": problems,
         "axes": [steps for _, steps in axes.values()],
         "runs": sum(len(cell.seeds) for cell in results.cells.values()),
     }
@@ -87,13 +88,12 @@ def kept_points(points: int) -> Integers:
 
 def _curve(values: Floats) -> dict[str, Any] | None:
     """Mean over seeds and half width of its interval, unknown where a seed has no value; None if that is everywhere."""
-    known = np.isfinite(values).all(0)
-    if not known.any():
+    known = np.where(np.isfinite(values), values, np.nan)
+    mean, half = known.mean(0), half_width(known)
+    if np.isnan(mean).all():
         return None
-    mean, half = np.full((2, values.shape[1]), np.nan)
-    estimate, _, high = mean_interval(values[:, known])
-    mean[known], half[known] = estimate, high - estimate
-    return {"mean": pack(mean), "half": pack_widths(half), "final": [number(mean[-1]), number(half[-1])]}
+    band = pack(half) if len(values) > 1 else None
+    return {"mean": pack(mean), "half": band, "final": [number(mean[-1]), number(half[-1])]}
 
 
 def _score(cells: list[CellResults]) -> dict[str, Any]:
@@ -110,7 +110,13 @@ def _evaluated(cell: CellResults) -> bool:
     return bool(np.isfinite(cell.final_returns).all())
 
 
-def _tiles(problem: MonMDP | None) -> list[str] | None:
-    """The map of a problem, where the problem can be rebuilt and has one."""
-    layout = problem and problem.environment.layout
-    return list(layout.tiles) if layout else None
+def pack(values: npt.ArrayLike) -> dict[str, str]:
+    """Base64 of little-endian numbers: floats in 32 bits, integers ≥ 0 in the fewest bytes that hold them."""
+    array = np.asarray(values)
+    kind = "f4" if array.dtype.kind == "f" else np.min_scalar_type(int(array.max(initial=0))).str[1:]
+    return {"type": kind, "data": base64.b64encode(array.astype(f"<{kind}").tobytes()).decode()}
+
+
+def number(value: float) -> float | None:
+    """A number as JSON allows it: None unless it is finite."""
+    return float(value) if np.isfinite(value) else None

@@ -6,7 +6,8 @@ Only small summaries are kept in memory; curves are read from disk on demand.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +18,10 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import policy_return
 from monmdp.join import make
+from monmdp.machine import n_cores
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, write_parquet
+from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, read_table, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
@@ -123,6 +125,24 @@ class CellResults:
         return policy_return(self.problem, np.full(shape, 1.0 / self.problem.n_actions))
 
 
+def fraction_solved(folder: Path | str, identities: Collection[str]) -> dict[str, float]:
+    """Identity → fraction of seeds that ended with the target return; reads the tables of these cells only."""
+    paths = [path for path in Store(folder).files("tables") if path.stem.partition("-")[0] in identities]
+    runs: dict[str, dict[int, bool]] = {}
+    with ThreadPoolExecutor(n_cores()) as pool:
+        for entry, table in pool.map(lambda path: read_table(path, ["seed", "solved"]), paths):
+            seeds, solved = (table.column(name).to_pylist() for name in ("seed", "solved"))
+            runs.setdefault(entry.identity, {}).update(zip(seeds, solved, strict=True))
+    return {identity: sum(seeds.values()) / len(seeds) for identity, seeds in runs.items()}
+
+
+def _entry_or_damage(path: Path) -> Entry | DamagedFileError:
+    try:
+        return read_entry(path)
+    except DamagedFileError as damage:
+        return damage
+
+
 class Results:
     """The cells of a folder; environments, monitors and agents in the paper's order and then by name.
 
@@ -136,15 +156,15 @@ class Results:
         self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
         store = Store(folder)
-        for kind in KINDS:
-            for path in store.files(kind):
-                try:
-                    entry = read_entry(path)
-                except DamagedFileError as damage:
-                    self.damage[path] = str(damage)
-                else:
-                    settings[entry.identity] = entry.settings
-                    self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
+        files = [(kind, path) for kind in KINDS for path in store.files(kind)]
+        with ThreadPoolExecutor(n_cores()) as pool:
+            entries = list(pool.map(_entry_or_damage, [path for _, path in files]))
+        for (kind, path), entry in zip(files, entries, strict=True):
+            if isinstance(entry, DamagedFileError):
+                self.damage[path] = str(entry)
+            else:
+                settings[entry.identity] = entry.settings
+                self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
         labels = _agent_labels(settings)
         self.cells: dict[tuple[str, str, str], CellResults] = {}
         for key, values in settings.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,7 +19,7 @@ from monmdp.study.store import Store, is_disk_full, is_results_folder
 from monmdp.study.sweep import Sweep
 
 #: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
-MOST_WRITERS, QUEUE = 8, 100
+MOST_WRITERS, QUEUE = 32, 100
 
 
 @dataclass
@@ -59,12 +60,14 @@ Watcher = Callable[[Report, int], None]
 class Saver:
     """Saves outcomes on a few threads, so that training need not wait; the queue is short, so that memory is bounded.
 
-    Leaving its context waits for all files; the first error of a thread is raised by the next call.
+    Leaving its context waits for all files; the first error of a thread is raised by the next call. Files are flushed
+    to disk together, at the end: a file that a power failure damages does not fit the fingerprint in its name, and its
+    runs are repeated.
     """
 
     def __init__(self, store: Store, report: Report) -> None:
         self._store, self._report = store, report
-        self._pool = ThreadPoolExecutor(min(max(2, n_cores()), MOST_WRITERS))
+        self._pool = ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS))
         self._saving: dict[Future[Any], int] = {}
 
     def __enter__(self) -> Saver:
@@ -72,6 +75,8 @@ class Saver:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._pool.shutdown(wait=True)
+        if hasattr(os, "sync"):
+            os.sync()
         try:
             self.check()
         except OSError:
@@ -85,7 +90,7 @@ class Saver:
             while len(self._saving) >= QUEUE:
                 wait(self._saving, return_when=FIRST_COMPLETED)
                 self.check()
-            future = self._pool.submit(lambda: self._store.save(outcome.curves()))
+            future = self._pool.submit(lambda: self._store.save(outcome.curves(), flush=False))
             self._saving[future] = len(outcome.finished)
 
     def check(self) -> None:

@@ -111,11 +111,11 @@ class Store:
         """All files of a kind, in a stable order."""
         yield from sorted((self.folder / kind).rglob("*.parquet"))
 
-    def save(self, curves: Curves) -> list[Path]:
+    def save(self, curves: Curves, flush: bool = True) -> list[Path]:
         """Write the tables and the curves of some seeds; returns the two files."""
         settings = curves.settings
         return [
-            write_parquet(self.place(kind, settings), table, kind, settings, curves.seeds)
+            write_parquet(self.place(kind, settings), table, kind, settings, curves.seeds, flush)
             for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves)))
         ]
 
@@ -231,8 +231,16 @@ def _tables(curves: Curves) -> pa.Table:
         "target_return": np.full(n_seeds, curves.target_return),
         "final_return": curves.final_returns,
         "solved": curves.solved,
-        **{name: pa.array(list(getattr(curves, name).reshape(n_seeds, -1))) for name in _LISTS},
+        **{name: _lists(getattr(curves, name).reshape(n_seeds, -1)) for name in _LISTS},
     })  # fmt: skip
+
+
+def _lists(values: np.ndarray) -> pa.ListArray:
+    """The rows of values [n, m] as lists."""
+    import pyarrow as pa
+
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+    return pa.ListArray.from_arrays(offsets, values.ravel())
 
 
 def _labels(curves: Curves, rows: int) -> dict[str, Any]:
@@ -243,7 +251,9 @@ def _labels(curves: Curves, rows: int) -> dict[str, Any]:
     return {key: pa.DictionaryArray.from_arrays(zeros, [name]) for key, name in names.items()}
 
 
-def write_parquet(place: Path, table: pa.Table, kind: str, settings: dict[str, Any], seeds: Sequence[int]) -> Path:
+def write_parquet(
+    place: Path, table: pa.Table, kind: str, settings: dict[str, Any], seeds: Sequence[int], flush: bool = True
+) -> Path:
     """Write a file whose name ends in a fingerprint of its bytes; the same data give the same file everywhere."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -260,7 +270,7 @@ def write_parquet(place: Path, table: pa.Table, kind: str, settings: dict[str, A
     content = bytes(sink.getvalue())
     seeds_hash = hashlib.sha256(repr(tuple(listed)).encode()).hexdigest()[:8]
     path = place / f"{key}-{seeds_hash}-{_fingerprint(content)}.parquet"
-    write_atomically(path, content)
+    write_atomically(path, content, flush=flush)
     return path
 
 
@@ -268,15 +278,19 @@ def _fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a temporary file beside the path, flush it to disk and rename it: readers see a whole file or none."""
+def write_atomically(path: Path, content: bytes, flush: bool = True) -> None:
+    """Write a temporary file beside the path and rename it: readers see a whole file or none.
+
+    flush: wait until the bytes are on the disk. Without it a power failure may damage the file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with partial.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if flush:
+                file.flush()
+                os.fsync(file.fileno())
         partial.replace(path)
     except OSError:
         partial.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import Agent, HasRemarks, as_agent, memory_bytes
+from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import visible_bounds
 from monmdp.exact.solve import greedy_policy, optimal_values, policy_return, solve
@@ -155,7 +155,7 @@ class Job(Target):
     ) -> None:
         defaults = defaults or {}
         super().__init__(problem, steps, points, evaluation, defaults.get("minimum_reward"))
-        given = as_agent(agent)
+        given = AGENTS.build(agent)
         self.agent_name, self.agent = given.name, given.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(visible_bounds(problem)))
         self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
@@ -207,11 +207,9 @@ def identity(settings: Mapping[str, Any]) -> str:
 
 def on_all_states(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:
     """Tables over the states of a `World` → [table, S, A] over all states."""
-    kind = tables[0].dtype
-    full = np.full((len(tables), problem.n_states, problem.n_actions), missing, kind)
-    for i, table in enumerate(tables):
-        acting = table.reshape(-1, problem.n_actions)[: int(problem.reachable.sum())]
-        full[i, problem.reachable] = acting
+    stacked = np.stack(tables).reshape(len(tables), -1, problem.n_actions)
+    full = np.full((len(tables), problem.n_states, problem.n_actions), missing, stacked.dtype)
+    full[:, problem.reachable] = stacked[:, : int(problem.reachable.sum())]
     return full
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import Agent, HasDiscovery, Transition, as_agent, memory_bytes
+from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
 from monmdp.errors import MonMDPError
 from monmdp.exact.bounds import Bounds, annuity
-from monmdp.join import as_monitor, never_observable_pairs
+from monmdp.join import never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
-from monmdp.monitors import Moment, Monitor
+from monmdp.monitors import MONITORS, Moment, Monitor
 from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
 from monmdp.simulation import Outcome
@@ -75,13 +75,13 @@ def train_live(
     check.whole(seed, 0, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount, 0.99, "The discount")
-    given = as_agent(agent)
+    given = AGENTS.build(agent)
     options = given.filled({"alpha": 1.0})
     if reward_range is not None:
         options = options.filled(options.defaults(_bounds(env, reward_range, discount)))
-    game = LiveSimulation(env, as_monitor(monitor), seed)
+    game = LiveSimulation(env, MONITORS.build(monitor), seed)
     learner = LiveLearner(options, game, length, seed, discount)
-    test = None if test_env is None else LiveSimulation(test_env, as_monitor(monitor), seed + 1)
+    test = None if test_env is None else LiveSimulation(test_env, MONITORS.build(monitor), seed + 1)
 
     def evaluate(step: int) -> float:
         learner.kernels.plan(learner.memory, step)
@@ -177,11 +177,11 @@ class LiveSimulation:
 
     def world(self, discount: float) -> World:
         """A world with sizes only, since there is no model."""
-        nothing, none, no = np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        env_state, monitor_state = np.divmod(np.arange(self.n_states), len(self._states))
-        return World(
-            none, nothing, nothing, none, nothing, nothing, nothing, nothing, no, none, no, nothing, nothing, none,
-            env_state.astype(np.int32), monitor_state.astype(np.int32), none, nothing, nothing,
+        env_state, monitor_state = np.divmod(np.arange(self.n_states, dtype=np.int32), np.int32(len(self._states)))
+        sizes = World._make([np.zeros(0)] * len(World._fields))
+        return sizes._replace(
+            env_state=env_state,
+            monitor_state=monitor_state,
             n_states=self.n_states,
             n_acting_states=self.n_states,
             n_actions=self.n_actions,
@@ -191,7 +191,7 @@ class LiveSimulation:
             n_monitor_actions=len(self._actions),
             step_limit=0,
             discount=discount,
-        )  # fmt: skip
+        )
 
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""

@@ -1,6 +1,8 @@
 /* Line charts with bands. A chart is drawn again when its size or content changes; its only state is a cursor. */
 
 const MARGIN = { top: 22, right: 14, bottom: 38, left: 52 };
+/** The area inside the axes, with space for the width of lines. */
+const CLIP = `inset(${MARGIN.top - 3}px ${MARGIN.right}px ${MARGIN.bottom - 3}px ${MARGIN.left}px) view-box`;
 
 /** A function from values in [low, high] to pixels, with its inverse and its ticks. */
 function makeScale([low, high], [from, to], log) {
@@ -15,7 +17,6 @@ function makeScale([low, high], [from, to], log) {
 
 function linearTicks(low, high, count) {
   const rough = (high - low) / count;
-  if (!(rough > 0)) return [low];
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   const first = Math.ceil(low / step);
@@ -33,15 +34,9 @@ function logTicks(low, high) {
 
 /** Smallest and largest finite value, only positive ones on a logarithmic axis; `empty` if there is none. */
 function extent(arrays, log, empty) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const values of arrays) {
-    for (const value of values) {
-      if (!Number.isFinite(value) || (log && value <= 0)) continue;
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    }
-  }
-  return low > high ? empty : [low, high];
+  const usable = (value) => Number.isFinite(value) && !(log && value <= 0);
+  const values = arrays.flatMap((array) => [...array].filter(usable));
+  return values.length > 0 ? [Math.min(...values), Math.max(...values)] : empty;
 }
 
 /** The range of the y axis: as given, else around all bands and lines. */
@@ -56,24 +51,27 @@ function yRange({ range, series, lines, yLog, fromZero }) {
   return [fromZero && low >= 0 ? 0 : low - space, high + space];
 }
 
-/** Index of the value nearest to a target; values increase. */
+/** Index of the value nearest to a target. */
 function nearest(values, target) {
-  const after = values.findIndex((value) => value >= target);
-  if (after < 1) return after < 0 ? values.length - 1 : 0;
-  return target - values[after - 1] < values[after] - target ? after - 1 : after;
+  const distance = (value) => Math.abs(value - target);
+  return values.reduce((best, value, i) => (distance(value) <= distance(values[best]) ? i : best), 0);
 }
 
 /** SVG paths of a curve and of its band; both are interrupted where a value cannot be drawn. */
-function curvePaths({ x, mean, half }, scaleX, scaleY, { xLog, yLog }, bottom) {
+function curvePaths({ x, mean, half }, scales, { xLog, yLog }) {
   const drawable = (i) => Number.isFinite(mean[i]) && !(xLog && x[i] <= 0) && !(yLog && mean[i] <= 0);
-  const point = (i, value) => `${scaleX(x[i]).toFixed(1)},${scaleY(yLog ? Math.max(value, bottom) : value).toFixed(1)}`;
+  const lowest = yLog ? scales.range[0] : -Infinity;
   const parts = [];
   x.forEach((_, i) => {
     if (!drawable(i)) return;
     if (i > 0 && drawable(i - 1)) parts.at(-1).push(i);
     else parts.push([i]);
   });
-  const path = (indices, side) => indices.map((i) => point(i, mean[i] + side * (half?.[i] ?? 0)));
+  const path = (indices, side) =>
+    indices.map((i) => {
+      const value = Math.max(mean[i] + side * (half?.[i] ?? 0), lowest);
+      return `${scales.x(x[i]).toFixed(1)},${scales.y(value).toFixed(1)}`;
+    });
   return {
     curve: parts.map((part) => `M${path(part, 0).join("L")}`).join(""),
     band: parts.map((part) => `M${[...path(part, 1), ...path(part, -1).reverse()].join("L")}Z`).join(""),
@@ -86,19 +84,26 @@ function curvePaths({ x, mean, half }, scaleX, scaleY, { xLog, yLog }, bottom) {
  * it with the step of a click; one without can be read with the arrow keys.
  */
 function makeChart(host, { label, height, onPick }) {
-  const picture = element("svg", { role: "img", "aria-label": label, height, tabindex: onPick ? null : 0 });
+  const listeners = {
+    onpointermove: (event) => moveTo(stepAt(event)),
+    onpointerdown: (event) => (onPick ?? moveTo)(stepAt(event)),
+    // After a touch the values stay, so that they can be read.
+    onpointerleave: (event) => event.pointerType === "touch" || moveTo(null),
+    ...(onPick ? {} : { tabindex: 0, onkeydown: onKey, onblur: () => moveTo(null) }),
+  };
+  const picture = element("svg", { role: "img", "aria-label": label, height, ...listeners });
   const tip = element("div", { class: "tip", role: "status", hidden: true });
-  const clip = uniqueId("clip");
   host.classList.add("chart");
   host.replaceChildren(picture, tip);
   let spec = null;
   let scales = null; // of what is drawn now
   let cursor = null;
   let marked = null;
-  let width = 0; // known after the first layout
+  let width = 0;
 
   function render() {
-    if (!spec || width === 0) return;
+    width = host.clientWidth;
+    if (!spec || width === 0) return; // 0 before the first layout, and while hidden
     const range = yRange(spec);
     const steps = spec.series.map(({ x }) => x);
     scales = {
@@ -107,32 +112,33 @@ function makeChart(host, { label, height, onPick }) {
       range,
     };
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    picture.replaceChildren(...drawAxes(scales, width, height), ...drawCurves(), element("g", { class: "overlay" }));
+    picture.replaceChildren(drawAxes(scales, width, height), drawCurves(), ...drawLevels(), element("g"));
     showCursor();
   }
 
+  /** Bands and curves, the strong curve last. */
   function drawCurves() {
-    const { x, y, range } = scales;
-    const [left, right, top] = [MARGIN.left, width - MARGIN.right, MARGIN.top - 3];
-    const area = `M${left},${top}H${right}V${height - MARGIN.bottom + 3}H${left}Z`;
     const shapes = [...spec.series]
-      .sort((one, other) => Number(one.strong) - Number(other.strong))
-      .map((series) => ({ ...series, ...curvePaths(series, x, y, spec, range[0]) }));
-    const bands = shapes.map(({ colour, half, band }) =>
-      half ? element("path", { class: "band", d: band, "--colour": colour }) : null,
-    );
-    const curves = shapes.map(({ name, colour, strong, curve }) => {
-      const attributes = { class: strong ? "curve strong" : "curve", "data-name": name };
-      return element("path", { ...attributes, d: curve, "--colour": colour });
+      .sort((one, other) => one.strong - other.strong)
+      .map((series) => ({ ...series, ...curvePaths(series, scales, spec) }));
+    const bands = shapes.map(({ colour, half, band }) => {
+      const filled = { fill: "var(--tone)", "fill-opacity": 0.16 };
+      return half ? element("path", { class: "band", d: band, "--colour": colour, ...filled }) : null;
     });
-    const lines = spec.lines
-      .filter(({ value }) => value >= range[0] && value <= range[1])
-      .flatMap(({ value, text }) => [
-        element("path", { class: "level", d: `M${left},${y(value)}H${right}` }),
-        element("text", { class: "level-text", x: left + 6, y: y(value) - 6 }, text),
-      ]);
-    const inside = element("g", { "clip-path": `url(#${clip})` }, bands, curves);
-    return [element("clipPath", { id: clip }, element("path", { d: area })), inside, ...lines];
+    const curves = shapes.map(({ name, colour, strong, curve }) => {
+      const drawn = { fill: "none", stroke: "var(--tone)", "stroke-width": strong ? 3 : 1.75, "data-name": name };
+      return element("path", { class: "curve", d: curve, "--colour": colour, ...drawn });
+    });
+    return element("g", { "clip-path": CLIP }, bands, curves);
+  }
+
+  function drawLevels() {
+    const { y, range } = scales;
+    const visible = spec.lines.filter(({ value }) => value >= range[0] && value <= range[1]);
+    return visible.flatMap(({ value, text }) => [
+      line(`M${MARGIN.left},${y(value)}H${width - MARGIN.right}`, "ink", "5 4"),
+      element("text", { class: "level-text", x: MARGIN.left + 6, y: y(value) - 6 }, text),
+    ]);
   }
 
   /** The vertical line at the cursor or the mark, and the values there. */
@@ -144,21 +150,17 @@ function makeChart(host, { label, height, onPick }) {
     tip.hidden = cursor === null;
     if (step === null || (spec.xLog && step <= 0)) return;
     const pixel = scales.x(step);
-    overlay.append(element("path", { d: `M${pixel},${MARGIN.top}V${height - MARGIN.bottom}` }));
     const points = spec.series.map((series) => {
       const i = nearest(series.x, step);
       return { ...series, value: series.mean[i], estimate: [series.mean[i], series.half?.[i] ?? null] };
     });
     const visible = points.filter(({ value }) => value >= scales.range[0] && value <= scales.range[1]);
-    overlay.append(
-      ...visible.map(({ value, colour }) =>
-        element("circle", { class: "point", cx: pixel, cy: scales.y(value), r: 4, "--colour": colour }),
-      ),
-    );
-    if (cursor !== null) showTip(points, pixel);
-  }
-
-  function showTip(points, pixel) {
+    const circles = visible.map(({ value, colour }) => {
+      const filled = { fill: "var(--tone)", stroke: "var(--surface)", "--colour": colour };
+      return element("circle", { class: "point", cx: pixel, cy: scales.y(value), r: 4, ...filled });
+    });
+    overlay.append(line(`M${pixel},${MARGIN.top}V${height - MARGIN.bottom}`, "muted", "2 2"), ...circles);
+    if (cursor === null) return;
     const sorted = points.sort((one, other) => (other.value || -Infinity) - (one.value || -Infinity));
     const rows = sorted.map((point) => row({}, colouredName(point), [estimateText(point.estimate, spec)]));
     tip.replaceChildren(element("p", {}, `step ${countText(cursor)}`), element("table", {}, rows));
@@ -171,15 +173,13 @@ function makeChart(host, { label, height, onPick }) {
     showCursor();
   }
 
-  /** The recorded step of the first curve that is nearest to the pointer; null without curves. */
+  /** The recorded step of the first curve that is nearest to the pointer. */
   function stepAt(event) {
-    if (!scales || spec.series.length === 0) return null;
     const { x } = spec.series[0];
     return x[nearest(x, scales.x.invert(event.clientX - picture.getBoundingClientRect().left))];
   }
 
   function onKey(event) {
-    if (!scales || spec.series.length === 0) return;
     const { x } = spec.series[0];
     const last = x.length - 1;
     const here = cursor === null ? last : nearest(x, cursor);
@@ -191,18 +191,7 @@ function makeChart(host, { label, height, onPick }) {
     moveTo(x[Math.max(0, Math.min(last, targets[event.key]))]);
   }
 
-  picture.addEventListener("pointermove", (event) => moveTo(stepAt(event)));
-  picture.addEventListener("pointerdown", (event) => (onPick ?? moveTo)(stepAt(event)));
-  // After a touch the values stay, so that they can be read.
-  picture.addEventListener("pointerleave", (event) => event.pointerType === "touch" || moveTo(null));
-  if (!onPick) {
-    picture.addEventListener("keydown", onKey);
-    picture.addEventListener("blur", () => moveTo(null));
-  }
-  new ResizeObserver(() => {
-    width = host.clientWidth;
-    render();
-  }).observe(host);
+  new ResizeObserver(render).observe(host);
 
   return {
     draw(next) {
@@ -217,21 +206,23 @@ function makeChart(host, { label, height, onPick }) {
   };
 }
 
+const line = (d, colour, dashes) => element("path", { d, stroke: `var(--${colour})`, "stroke-dasharray": dashes });
+
 /** Grid lines, ticks and their numbers. */
 function drawAxes({ x, y }, width, height) {
   const [left, right, bottom] = [MARGIN.left, width - MARGIN.right, height - MARGIN.bottom];
   const xTicks = x.ticks(width < 460 ? 3 : 6);
   const yTicks = y.ticks(height < 200 ? 3 : 5);
-  const yText = (tick) => element("text", { class: "tick-y", x: left - 8, y: y(tick) + 4 }, shortText(tick));
-  const xText = (tick) => element("text", { class: "tick-x", x: x(tick), y: bottom + 17 }, shortText(tick));
-  return [
-    element("path", { class: "grid-lines", d: yTicks.map((tick) => `M${left},${y(tick)}H${right}`).join("") }),
-    element("path", {
-      class: "axis",
-      d: `M${left},${bottom}H${right}${xTicks.map((tick) => `M${x(tick)},${bottom}v4`).join("")}`,
-    }),
-    ...yTicks.map(yText),
-    ...xTicks.map(xText),
-    element("text", { class: "axis-name", x: right, y: height - 4 }, "training step"),
-  ];
+  const text = (attributes, ...content) => element("text", { "text-anchor": "end", ...attributes }, content);
+  const xText = { class: "tick-x", y: bottom + 17, "text-anchor": "middle" };
+  const yText = { class: "tick-y", x: left - 8 };
+  return element(
+    "g",
+    {},
+    line(yTicks.map((tick) => `M${left},${y(tick)}H${right}`).join(""), "line"),
+    line(`M${left},${bottom}H${right}${xTicks.map((tick) => `M${x(tick)},${bottom}v4`).join("")}`, "muted"),
+    yTicks.map((tick) => text({ ...yText, y: y(tick) + 4 }, shortText(tick))),
+    xTicks.map((tick) => text({ ...xText, x: x(tick) }, shortText(tick))),
+    text({ x: right, y: height - 4 }, "training step"),
+  );
 }

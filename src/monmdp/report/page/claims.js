@@ -1,22 +1,14 @@
 /* The claims of the paper with their verdicts; every claim opens into the single checks behind it. */
 
-/** Verdicts in the order in which checks are listed: exceptions first. */
-const VERDICTS = {
-  "not confirmed": { name: "bad", sign: "✗" },
-  "not enough data": { name: "open", sign: "?" },
-  confirmed: { name: "good", sign: "✓" },
-};
+/** Verdicts with their signs, in the order in which checks are listed: exceptions first. */
+const VERDICTS = { "not confirmed": "✗", "not enough data": "?", confirmed: "✓" };
 
 function verdictBadge(verdict) {
-  const { name, sign } = VERDICTS[verdict] ?? VERDICTS["not enough data"];
-  return element("span", { class: `badge ${name}` }, element("i", { "aria-hidden": true }, sign), verdict);
+  const sign = element("i", { "aria-hidden": true }, VERDICTS[verdict]);
+  return element("span", { class: `badge ${verdict.replace(" ", "-")}` }, sign, verdict);
 }
 
 function makeClaims(host) {
-  if (page.claims.length === 0) {
-    host.append(element("p", { class: "note" }, "No claims were checked."));
-    return;
-  }
   const counts = Object.keys(VERDICTS).map((verdict) => {
     const count = page.claims.filter((claim) => claim.verdict === verdict).length;
     return element("span", {}, element("b", {}, String(count)), " ", verdictBadge(verdict));
@@ -44,7 +36,8 @@ function allChecks(details) {
     const rows = sorted.map(({ about, measured, bound, verdict }) =>
       row({}, about, [measured, bound, verdictBadge(verdict)]),
     );
-    box.append(scrollBox("All checks", table({}, ["", "Measured", "Bound", "Verdict"], rows)));
+    const attributes = { class: "scroll", tabindex: 0, role: "region", "aria-label": "All checks" };
+    box.append(element("div", attributes, table({}, ["", "Measured", "Bound", "Verdict"], rows)));
   };
   box.addEventListener("toggle", fill, { once: true });
   return box;

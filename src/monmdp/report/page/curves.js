@@ -3,50 +3,32 @@
 /** Fills `host`; returns show(problem, agent). */
 function makeCurves(host) {
   const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
-  const title = element("h2", { id: "curves-title", tabindex: -1 });
-  const subtitle = element("p", { class: "caption" });
-  const summary = element("dl", { class: "summary", "aria-live": "polite" });
-  const chartTitle = element("p", { class: "chart-title" });
-  const plot = element("div", { id: "curves-plot" });
-  const empty = element("p", { class: "empty", hidden: true });
-  const toggles = element("div", { class: "toggles", role: "group", "aria-label": "Agents in the chart" });
-  const numbers = scrollBox("Final numbers of all agents");
+  const { title, subtitle, summary, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
   const options = metrics.map((metric) => ({ value: metric, text: metric.title, hint: metric.description }));
   const simple = (...texts) => texts.map((text) => ({ value: text, text }));
   const range = choice("Range", simple("Full", "Near optimum"), "Full", (text) => update({ zoomed: text !== "Full" }));
-  const choices = element(
-    "div",
-    { class: "choices" },
+  choices.append(
     choice("Metric", options, state.metric, (metric) => update({ metric })),
     choice("Step axis", simple("Linear", "Log"), "Linear", (text) => update({ xLog: text === "Log" })),
     range,
-  );
-  const back = element("a", { href: "#overview" }, "↑ Overview");
-  host.append(
-    element("header", {}, title, back),
-    subtitle,
-    summary,
-    choices,
-    chartTitle,
-    plot,
-    empty,
-    toggles,
-    numbers,
   );
   const chart = makeChart(plot, { label: "Curves; arrow keys move the cursor", height: 300 });
 
   function update(changes) {
     Object.assign(state, changes);
     const { problem, agent, metric, xLog, hidden } = state;
-    summary.replaceChildren(...definitions(summaryOf(problem.cells[agent], metric)));
+    const cell = problem.cells[agent];
+    const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
+    title.textContent = problemName(problem);
+    subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
+    summary.replaceChildren(...definitions(summaryOf(cell, metric)));
+    numbers.replaceChildren(numbersOf(problem, agent));
     const series = curvesOf(state);
     const lines = levelLines(problem.cells, metric);
     const banded = problem.cells.some((cell) => cell?.seeds > 1);
     range.disabled = metric.name !== "return" || lines.length === 0;
-    chartTitle.replaceChildren(
-      metric.description,
-      element("span", {}, banded ? " Mean over seeds with 95% interval." : ""),
-    );
+    const remark = banded ? " Mean over seeds with 95% interval." : "";
+    chartTitle.replaceChildren(element("b", {}, metric.description), remark);
     plot.hidden = series.length === 0;
     empty.hidden = series.length > 0;
     empty.textContent = emptyText(state);
@@ -67,15 +49,7 @@ function makeCurves(host) {
     ...page.agents.map((agent, index) => element("button", { onclick: () => toggle(index) }, colouredName(agent))),
   );
 
-  return function show(problemIndex, agent) {
-    const problem = page.problems[problemIndex];
-    const cell = problem.cells[agent];
-    title.textContent = problemName(problem);
-    const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
-    subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
-    numbers.replaceChildren(numbersOf(problem, agent));
-    update({ problem, agent });
-  };
+  return (problem, agent) => update({ problem: page.problems[problem], agent });
 }
 
 /** The curves to draw: of agents that have runs, are not hidden, and have the metric. */
@@ -84,8 +58,7 @@ function curvesOf({ problem, metric, hidden, agent: chosen }) {
     const cell = problem.cells[index];
     const curve = cell?.curves[metric.name];
     if (!curve || hidden.has(index)) return [];
-    const [x, mean, half] = [page.axes[cell.axis], curve.mean, curve.half].map(unpack);
-    return [{ name, colour, x, mean, half, strong: index === chosen }];
+    return [{ ...curve, name, colour, x: page.axes[cell.axis], strong: index === chosen }];
   });
 }
 

@@ -1,48 +1,28 @@
 /* The data of the page, and numbers as text. */
 
-const page = JSON.parse(byId("data").textContent);
-
 const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
-const unpacked = new WeakMap();
 
-/** The numbers of a packed array (base64, little-endian), decoded at first use; null stays null. */
-function unpack(packed) {
-  if (packed === null) return null;
-  if (!unpacked.has(packed)) {
-    const bytes = Uint8Array.from(atob(packed.data), (letter) => letter.charCodeAt(0));
-    const values = new ARRAYS[packed.type](bytes.buffer);
-    unpacked.set(packed, packed.scale ? Float32Array.from(values, (value) => value * packed.scale) : values);
-  }
-  return unpacked.get(packed);
+/** Decodes a packed array (base64, little-endian); every other value stays as it is. */
+function unpack(_, value) {
+  if (!value?.data) return value;
+  const bytes = Uint8Array.from(atob(value.data), (letter) => letter.charCodeAt(0));
+  return new ARRAYS[value.type](bytes.buffer);
 }
 
-/** An object with its packed arrays unpacked. */
-function unpackAll(object) {
-  const values = Object.entries(object).map(([name, value]) => [name, value?.data ? unpack(value) : value]);
-  return Object.fromEntries(values);
-}
+const page = JSON.parse(byId("data").textContent, unpack);
 
 const problemName = ({ environment, monitor }) => `${environment} + ${monitor}`;
 const capitalised = (text) => text.replace(/^[a-z]/, (letter) => letter.toUpperCase());
 const plural = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
-/** A number with fixed decimals, thousands separators and a true minus sign (loading locales takes 30 ms). */
-function fixed(value, digits) {
-  const [whole, fraction] = value.toFixed(digits).replace("-", "−").split(".");
-  const separated = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return fraction ? `${separated}.${fraction}` : separated;
-}
-
 /* Formats of metrics; a half width gets as many decimals as the mean it is `like`. */
+const localText = (value, options) => value.toLocaleString("en", options).replace("-", "−");
+const fixed = (value, digits) => localText(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const countText = (value, like = value) => fixed(value, Math.abs(like) < 10 && !Number.isInteger(like) ? 1 : 0);
 const numberText = (value, like = value) => fixed(value, Math.abs(like) >= 10 ? 2 : 4);
 const fractionText = (value) => `${fixed(100 * value, 1)}%`;
-
-/** Three significant digits, for axes and for β: 0.0123, 15k, 1.5M. */
-function shortText(value) {
-  const [unit, letter] = Math.abs(value) >= 1e6 ? [1e6, "M"] : Math.abs(value) >= 1e3 ? [1e3, "k"] : [1, ""];
-  return `${+(value / unit).toPrecision(3)}${letter}`.replace("-", "−");
-}
+/** Three significant digits, for axes and for β: 0.0123, 15K, 1.5M. */
+const shortText = (value) => localText(value, { notation: "compact", maximumSignificantDigits: 3 });
 
 /** A rounded percentage; 0% means none and 100% means all. */
 function percentText(fraction) {
@@ -69,22 +49,19 @@ const METRIC_STYLES = {
   explored: { format: fractionText, fromZero: true },
 };
 
-/** The recorded metrics with what charts and tables need: names, format and axis. */
-const metrics = page.metrics.map(({ name, label, description, integer }) => ({
-  name,
-  label,
-  title: capitalised(label),
-  description,
-  format: integer ? countText : numberText,
-  fromZero: integer,
-  yLog: false,
+/** The recorded metrics with their title, format and axis. */
+const metrics = page.metrics.map((metric) => ({
+  ...metric,
+  title: capitalised(metric.label),
+  format: metric.integer ? countText : numberText,
+  fromZero: metric.integer,
   unknown: "–",
-  ...METRIC_STYLES[name],
+  ...METRIC_STYLES[metric.name],
 }));
 
 /** The lines of a metric's chart, from the levels of cells or runs, each once. */
 function levelLines(owners, metric) {
-  const found = owners.flatMap((owner) => owner?.levels[metric.name] ?? []);
-  const lines = found.map(({ text, value }) => [value, { value, text: `${text} ${metric.format(value)}` }]);
+  const levels = owners.flatMap((owner) => owner?.levels[metric.name] ?? []);
+  const lines = levels.map(({ text, value }) => [value, { value, text: `${text} ${metric.format(value)}` }]);
   return [...new Map(lines).values()];
 }

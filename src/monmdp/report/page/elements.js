@@ -1,9 +1,14 @@
 /* Helpers that build elements. Text is always set as text, never parsed as markup, so names can contain anything. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set("svg g path line rect circle ellipse polygon text clipPath".split(" "));
+const SVG_TAGS = new Set("svg g path circle polygon text".split(" "));
 
 const byId = (id) => document.getElementById(id);
+
+/** The elements inside `host` that have a data-part, by its value. */
+function partsOf(host) {
+  return Object.fromEntries([...host.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part]));
+}
 
 /**
  * An HTML or SVG element. Attributes on… are listeners, --… custom properties; null, undefined and (except in aria-…)
@@ -34,11 +39,6 @@ function row(attributes, heading, cells) {
   return element("tr", attributes, element("th", { scope: "row" }, heading), columns);
 }
 
-/** A box that scrolls; the keyboard can reach it. */
-function scrollBox(label, ...children) {
-  return element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
-}
-
 /** Entries [label, value, remark] of a dl element. */
 function definitions(entries) {
   return entries.map(([label, value, remark]) =>
@@ -46,18 +46,10 @@ function definitions(entries) {
   );
 }
 
-let ids = 0;
-
-function uniqueId(word) {
-  ids += 1;
-  return `${word}-${ids}`;
-}
-
 /** Exclusive choices [{value, text, hint}] as radio buttons, so that arrow keys work. */
 function choice(legend, options, chosen, onChange) {
-  const name = uniqueId("choice");
   const labels = options.map(({ value, text, hint }) => {
-    const input = element("input", { type: "radio", name, value, onchange: () => onChange(value) });
+    const input = element("input", { type: "radio", name: legend, value, onchange: () => onChange(value) });
     input.checked = value === chosen;
     return element("label", { title: hint }, input, text);
   });

@@ -12,7 +12,7 @@ const pair = (x, y, r) => disc(50 - x, y, r) + disc(50 + x, y, r);
 const cloud = (size) => pair(20 * size, 58, 19 * size) + disc(50, 43, 23 * size) + disc(50, 61, 20 * size);
 const eyes = (size) => pair(9 * size, 47, 5 * size);
 
-/** Tiles as layers [colour, path, line width]; without a width the path is filled. Plain ground is not listed. */
+/** Tiles as layers [colour, path, line width]; without a width the path is filled. Any other tile is plain ground. */
 // prettier-ignore
 const TILES = {
   C: [["#ba7e00", disc(50, 50, 34)], ["#f4b41a", disc(50, 50, 31)], ["#facd5a", disc(50, 50, 21)]],
@@ -31,27 +31,25 @@ const TILES = {
   G: [["var(--ink)", "M36,16V88", 5], ["#2e8b57", "M38,16L80,31L38,46Z"]],
   S: [["#c9c3b4", "M20,20H80V80H20Z"]],
 };
-/** Tiles that fill the whole cell. */
-const FULL_TILES = "~=<>^v#";
-
 const STAR = "M20,4L24.7,14.8L36.4,15.9L27.6,23.7L30.1,35.1L20,29.2L9.9,35.1L12.4,23.7L3.6,15.9L15.3,14.8Z";
 
 /** Marks of the inspector, as layers. */
 // prettier-ignore
 const MARKS = {
-  agent: [["var(--surface)", disc(80, 20, 17)], ["var(--robot)", disc(80, 20, 14)],
+  agent: [["var(--surface)", disc(80, 20, 17)], ["light-dark(#2468c4, #78b4ff)", disc(80, 20, 14)],
           ["var(--surface)", disc(75, 18, 3) + disc(85, 18, 3)]],
-  goal: [["var(--surface)", STAR, 5], ["var(--star)", STAR]],
+  goal: [["var(--surface)", STAR, 5], ["light-dark(#b0307c, #f291c4)", STAR]],
   button: [["#5c616c", "M0,30H9V70H0Z"], ["#d63e38", disc(12, 50, 11)]],
 };
 
 function drawLayers(layers) {
+  const line = { fill: "none", "stroke-linecap": "round", "stroke-linejoin": "round" };
   return layers.map(([colour, d, width]) =>
-    element("path", width ? { d, fill: "none", stroke: colour, "stroke-width": width } : { d, fill: colour }),
+    element("path", width ? { d, stroke: colour, "stroke-width": width, ...line } : { d, fill: colour }),
   );
 }
 
-const drawTile = (tile) => (Object.hasOwn(TILES, tile) ? drawLayers(TILES[tile]) : []);
+const drawTile = (tile) => drawLayers(TILES[tile] ?? []);
 const drawMark = (name) => element("g", { class: `${name}-mark` }, drawLayers(MARKS[name]));
 const square = (attributes) => element("path", { d: SQUARE, ...attributes });
 
@@ -69,16 +67,17 @@ function drawGrid(tiles, places, attributes, content) {
 /** The map of an environment. */
 function drawMap(tiles, label) {
   const places = tiles.flatMap((line, r) => [...line].map((_, c) => [r, c]));
-  const attributes = { class: "map", "aria-label": label, "--aspect": tiles[0].length / tiles.length };
+  const attributes = { "aria-label": label, width: Math.min(150, (38 * tiles[0].length) / tiles.length) };
   return drawGrid(tiles, places, attributes, (tile) => [{}, [square({ class: "ground" }), ...drawTile(tile)]]);
 }
 
 /** An arrow in the direction of an action, a dot for STAY, the first letters of any other action. */
 function drawArrow(action, small) {
-  if (action === "STAY") return element("path", { class: "stay", d: disc(50, 50, small ? 7 : 11) });
+  if (action === "STAY") return element("path", { class: "stay", d: disc(50, 50, small ? 7 : 11), fill: "var(--ink)" });
   if (!(action in TURNS)) return element("text", { x: 50, y: 56, "text-anchor": "middle" }, action.slice(0, 4));
   const d = small ? "M0,0H32M22,-9L34,0L22,9" : "M-28,0H24M8,-17L27,0L8,17";
-  return element("path", { class: "arrow", d, transform: `translate(50,50) rotate(${TURNS[action]})` });
+  const attributes = { class: "arrow", transform: `translate(50,50) rotate(${TURNS[action]})` };
+  return element("g", attributes, drawLayers([["var(--ink)", d, 6]]));
 }
 
 const SIDES = {

@@ -4,72 +4,54 @@ const FRAME_MS = 90; // per snapshot while playing
 
 function makeInspector(host) {
   if (page.inspector.length === 0) {
-    host.append(element("p", { class: "note" }, "No run can be shown: none of the problems has a map."));
+    host.replaceChildren("No run can be shown: none of the problems has a map.");
     return;
   }
+  const { problems, agents, layers, description, playButton, slider, step, ...parts } = partsOf(host);
   const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null, pointed: null };
-  const onInput = () => show(Number(slider.value));
-  const slider = element("input", { type: "range", min: 0, "aria-label": "Training step", oninput: onInput });
-  const playButton = element("button", { onclick: toggle }, "▶ Play");
-  const step = element("output");
-  const agents = element("div");
-  const layers = element("div");
-  const description = element("p");
-  const grids = element("div", { class: "grids", onpointerover: point });
-  const readout = element("p", { class: "readout", "aria-live": "polite" });
-  const legend = element("p", { class: "legend" });
-  const marks = element("p", { class: "legend" });
-  const caption = element("p", { class: "caption" });
-  const facts = element("p", { class: "readout" });
-  const plots = element("div");
   let charts = [];
 
-  const problems = page.inspector.map(({ name }, index) => ({ value: index, text: name }));
-  host.append(
-    element("div", { class: "choices" }, choice("Problem", problems, 0, chooseProblem), agents, layers),
-    description,
-    element("div", { class: "player" }, playButton, slider, step),
-    element(
-      "div",
-      { class: "two-columns" },
-      element("div", {}, grids, readout, legend, marks, caption),
-      element("div", {}, facts, plots),
-    ),
-  );
-  host.addEventListener("keydown", (event) => {
-    if (event.key !== " " || event.target.closest("button")) return; // a button is pressed by the space bar
+  slider.oninput = () => show(Number(slider.value));
+  playButton.onclick = toggle;
+  parts.grids.onpointerover = (event) => {
+    const cell = event.target.closest("[data-place]");
+    if (cell) showCell({ ...cell.dataset });
+  };
+  host.onkeydown = (event) => {
+    if (event.key !== " " || event.target === playButton) return; // a button is pressed by the space bar
     event.preventDefault();
     toggle();
-  });
+  };
+  const options = (names) => names.map((text, value) => ({ value, text }));
+  problems.append(choice("Problem", options(page.inspector.map(({ name }) => name)), 0, chooseProblem));
   chooseProblem(0);
   show(Math.round(Number(slider.max) * 0.1));
 
   function chooseProblem(index) {
-    state.problem = unpackAll(page.inspector[index]);
+    state.problem = page.inspector[index];
+    const { runs } = state.problem;
     description.textContent = state.problem.description;
-    chooseAgent(Math.min(state.agent, state.problem.runs.length - 1));
-    const options = state.problem.runs.map(({ agent }, i) => ({ value: i, text: agent }));
-    agents.replaceChildren(choice("Agent", options, state.agent, chooseAgent));
+    chooseAgent(Math.min(state.agent, runs.length - 1));
+    agents.replaceChildren(choice("Agent", options(runs.map(({ agent }) => agent)), state.agent, chooseAgent));
   }
 
   function chooseAgent(agent) {
-    const run = unpackAll(state.problem.runs[agent]);
-    run.metrics = unpackAll(run.metrics);
+    const run = state.problem.runs[agent];
     slider.max = run.steps.length - 1;
     Object.assign(state, { run, agent, index: Math.min(state.index, run.steps.length - 1) });
-    charts = metrics.filter(({ name }) => run.metrics[name]).map((metric) => metricChart(run, metric, seek));
-    plots.replaceChildren(...charts.map(({ box }) => box));
+    charts = metrics.filter(({ name }) => run.metrics[name]).map((metric) => metricChart(run, metric, show));
+    parts.plots.replaceChildren(...charts.map(({ box }) => box));
     const available = Object.keys(LAYERS).filter((layer) => layer !== "goal" || run.goals);
     const layer = available.includes(state.layer) ? state.layer : "visits";
-    const options = available.map((name) => ({ value: name, text: LAYERS[name].text }));
-    layers.replaceChildren(choice("Layer", options, layer, chooseLayer));
+    const named = available.map((value) => ({ value, text: LAYERS[value].text }));
+    layers.replaceChildren(choice("Layer", named, layer, chooseLayer));
     chooseLayer(layer);
   }
 
   function chooseLayer(layer) {
     Object.assign(state, { layer, pointed: null });
-    caption.textContent = LAYERS[layer].caption;
-    marks.replaceChildren(...markLegend(layer, state.run));
+    parts.caption.textContent = LAYERS[layer].caption;
+    parts.marks.replaceChildren(...markLegend(layer, state.run));
     show(state.index);
   }
 
@@ -81,27 +63,20 @@ function makeInspector(host) {
     slider.value = index;
     slider.setAttribute("aria-valuetext", `step ${now}`);
     step.replaceChildren(element("b", {}, now), ` of ${end} steps`);
-    grids.replaceChildren(...snapshotFigures(problem, snapshot, layer));
-    const [low, high] = LAYERS[layer].legend(snapshot);
-    legend.replaceChildren(low, element("i", { class: `ramp ${layer}` }), high);
-    facts.textContent = capitalised(`${snapshotText(problem, snapshot)}; ${observedPairsText(snapshot)}.`);
+    parts.grids.replaceChildren(...snapshotFigures(problem, snapshot, layer));
+    const { legend, colour } = LAYERS[layer];
+    const [low, high] = legend(snapshot);
+    parts.legend.replaceChildren(low, element("i", { class: "ramp", "--high": colour }), high);
+    parts.facts.textContent = capitalised(`${snapshotText(problem, snapshot)}; ${observedPairsText(snapshot)}.`);
     for (const chart of charts) chart.show(index);
-    showCell();
+    showCell(state.pointed);
   }
 
-  /** Describes the cell under the pointer. */
-  function showCell() {
-    const { problem, run, index, pointed } = state;
-    const text = () =>
-      cellText(problem, snapshotOf(problem, run, index), Number(pointed.place), Number(pointed.monitor));
-    readout.textContent = pointed ? text() : "";
-  }
-
-  function point(event) {
-    const cell = event.target.closest("[data-place]");
-    if (!cell) return;
-    state.pointed = { ...cell.dataset };
-    showCell();
+  /** Describes the cell that the pointer was last over. */
+  function showCell(pointed) {
+    const { problem, run, index } = state;
+    state.pointed = pointed;
+    parts.readout.textContent = pointed ? cellText(problem, snapshotOf(problem, run, index), pointed) : "";
   }
 
   function play(on) {
@@ -119,23 +94,19 @@ function makeInspector(host) {
     if (state.timer === null && state.index >= Number(slider.max)) show(0);
     play(state.timer === null);
   }
-
-  /** Shows the snapshot nearest to a step. */
-  function seek(target) {
-    show(nearest(state.run.steps, target));
-  }
 }
 
-/** A chart of one metric of a run with its value at the snapshot shown; a click selects a step. */
-function metricChart(run, metric, onPick) {
+/** A chart of one metric of a run with its value at the snapshot shown; a click selects a snapshot. */
+function metricChart(run, metric, onSelect) {
   const title = element("p", { class: "chart-title" });
   const plot = element("div");
+  const onPick = (step) => onSelect(nearest(run.steps, step));
   const chart = makeChart(plot, { label: `${metric.title}, with a line at the step shown`, height: 140, onPick });
-  const mean = Float32Array.from(run.metrics[metric.name]);
+  const mean = run.metrics[metric.name];
   const series = [{ name: run.agent, colour: run.colour, x: run.steps, mean, half: null, strong: true }];
   chart.draw({ ...metric, series, lines: levelLines([run], metric), range: null, xLog: false });
   const show = (index) => {
-    title.replaceChildren(element("span", {}, `${metric.title} `), estimateText([mean[index], null], metric));
+    title.replaceChildren(`${metric.title} `, element("b", {}, estimateText([mean[index], null], metric)));
     chart.mark(run.steps[index]);
   };
   return { box: element("div", {}, title, plot), show };
@@ -143,7 +114,8 @@ function metricChart(run, metric, onPick) {
 
 /** What the marks in a layer mean. */
 function markLegend(layer, run) {
-  const sample = (x, y, mark) => element("svg", { viewBox: `${x - 30} ${y - 30} 60 60`, "aria-hidden": true }, mark);
+  const sample = (x, y, mark) =>
+    element("svg", { viewBox: `${x - 30} ${y - 30} 60 60`, width: 22, "aria-hidden": true }, mark);
   const agent = [sample(80, 20, drawMark("agent")), "agent"];
   if (layer === "rewards") return agent;
   const goal = run.goals ? [sample(20, 21, drawMark("goal")), "goal"] : [];

@@ -1,34 +1,29 @@
 /* Fills the sections of the page and connects the overview with the curves. */
 
-function start() {
-  const { problems, agents, runs } = page;
-  const counts = [plural(problems.length, "problem"), plural(agents.length, "agent"), plural(runs, "run")];
-  byId("lead").textContent = `Results folder “${page.folder}” · ${counts.join(" · ")}`;
-  byId("score-bars").append(...scoreBars());
-  byId("notes").append(...page.notes.map((text) => element("p", { class: "note" }, text)));
-  byId("overview-legend").append(...overviewLegend());
-  const panel = byId("curves");
-  const showCurves = makeCurves(panel);
-  let agent = 0;
+const counts = [plural(page.problems.length, "problem"), plural(page.agents.length, "agent"), plural(page.runs, "run")];
+byId("lead").textContent = `Results folder “${page.folder}” · ${counts.join(" · ")}`;
+byId("score-bars").append(...scoreBars());
+byId("notes").append(...page.notes.map((text) => element("p", { class: "note" }, text)));
+byId("overview-legend").append(...overviewLegend());
+const panel = byId("curves");
+const showCurves = makeCurves(panel);
+let agent = 0;
 
-  /** Selects a cell; without an agent the current one, or the first one with runs. */
-  function choose(problem, newAgent) {
-    const { cells } = page.problems[problem];
-    agent = newAgent ?? (cells[agent] ? agent : cells.findIndex((cell) => cell !== null));
-    select(problem, agent);
-    showCurves(problem, agent);
-  }
-
-  const select = makeOverview(byId("overview-cards"), (problem, newAgent) => {
-    choose(problem, newAgent);
-    if (panel.getBoundingClientRect().top < window.innerHeight * 0.6) return;
-    panel.scrollIntoView(); // on a narrow screen the curves are below the overview
-    byId("curves-title").focus({ preventScroll: true });
-  });
-  choose(0, null);
-  makeClaims(byId("claims-list"));
-  makeInspector(byId("inspector-view"));
-  byId("foot").textContent = `Written by monmdp ${page.version}. This page works offline and loads nothing.`;
+/** Selects a cell; without an agent the current one, or the first one with runs. */
+function choose(problem, newAgent) {
+  const { cells } = page.problems[problem];
+  agent = newAgent ?? (cells[agent] ? agent : cells.findIndex((cell) => cell !== null));
+  select(problem, agent);
+  showCurves(problem, agent);
 }
 
-start();
+const select = makeOverview(byId("overview-cards"), (problem, newAgent) => {
+  choose(problem, newAgent);
+  if (panel.getBoundingClientRect().top < window.innerHeight * 0.6) return;
+  panel.scrollIntoView(); // on a narrow screen the curves are below the overview
+  byId("curves-title").focus({ preventScroll: true });
+});
+choose(0, null);
+makeClaims(byId("claims-list"));
+makeInspector(byId("inspector-view"));
+byId("foot").textContent = `Written by monmdp ${page.version}. This page works offline and loads nothing.`;

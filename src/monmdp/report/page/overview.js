@@ -1,14 +1,12 @@
 /* The overview: one card per environment, one row per monitor, one column per agent. */
 
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-/** Above this fraction of solved seeds a cell is so dark (or bright) that its text needs the other colour. */
-const INVERTED_FROM = 0.7;
 
 /** Fills `host`; onChoose(problem, agent) is called with indices, agent null for a whole row. Returns select. */
 function makeOverview(host, onChoose) {
-  const environments = [...new Set(page.problems.map(({ environment }) => environment))];
+  const environments = Map.groupBy(page.problems.entries(), ([, { environment }]) => environment);
   host.style.setProperty("--agents", page.agents.length);
-  host.append(...environments.map((environment) => environmentCard(environment, onChoose)));
+  for (const [name, problems] of environments) host.append(environmentCard(name, problems, onChoose));
   const buttons = [...host.querySelectorAll("button")];
   const rows = [...host.querySelectorAll("tbody tr")];
   host.addEventListener("keydown", (event) => moveFocus(event, rows));
@@ -23,49 +21,33 @@ function makeOverview(host, onChoose) {
   };
 }
 
-function environmentCard(environment, onChoose) {
-  const problems = [...page.problems.entries()].filter(([, problem]) => problem.environment === environment);
+function environmentCard(environment, problems, onChoose) {
   const tiles = problems.map(([, problem]) => problem.tiles).find((map) => map !== null);
   const headings = page.agents.map(({ name }) => element("span", { title: name }, name));
   const rows = problems.map(([index, problem]) => {
     const label = `Curves of ${problemName(problem)}`;
     const name = element("button", { "aria-label": label, onclick: () => onChoose(index, null) }, problem.monitor);
-    return row(
-      {},
-      name,
-      problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose)),
-    );
+    const cells = problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose));
+    return row({}, name, cells);
   });
+  const map = tiles ? drawMap(tiles, `Map of ${environment}`) : null;
   return element(
     "div",
     { class: "card", role: "group", "aria-label": `${environment}: percent of seeds solved` },
-    element(
-      "header",
-      {},
-      element("h3", { title: environment }, environment),
-      tiles ? drawMap(tiles, `Map of ${environment}`) : null,
-    ),
-    element("div", { class: "scroll" }, table({}, ["", ...headings], rows)),
+    element("header", {}, element("h3", {}, environment), map),
+    table({}, ["", ...headings], rows),
   );
 }
 
 function overviewCell(problem, index, cell, agent, onChoose) {
-  const name = `${page.agents[agent].name} in ${problemName(problem)}`;
-  if (cell === null) {
-    const label = `${name}: no runs in this folder`;
-    return element("span", { class: "missing", role: "img", title: label, "aria-label": label });
-  }
+  const outcome = cell ? solvedText(cell) : "no runs in this folder";
+  const label = `${page.agents[agent].name} in ${problemName(problem)}: ${outcome}`;
+  const described = { title: label, "aria-label": label };
+  if (cell === null) return element("span", { class: "missing", role: "img", ...described });
   const share = cell.share?.[0] ?? 0;
-  const label = `${name}: ${solvedText(cell)}`;
-  const attributes = {
-    class: share > INVERTED_FROM ? "share inverted" : "share",
-    "data-cell": `${index} ${agent}`,
-    "--t": share,
-    title: label,
-    "aria-label": label,
-    onclick: () => onChoose(index, agent),
-  };
-  return element("button", attributes, cell.share ? percentText(share).slice(0, -1) : "·");
+  const attributes = { class: "share", "data-cell": `${index} ${agent}`, "--t": share, ...described };
+  const text = cell.share ? percentText(share).slice(0, -1) : "·";
+  return element("button", { ...attributes, onclick: () => onChoose(index, agent) }, text);
 }
 
 /** Moves the focus to the next button in the direction of an arrow key; rows continue in the next card. */

@@ -2,21 +2,15 @@
 
 /** The snapshot of a run at an index; goal is {state, action}, null if the agent has none. */
 function snapshotOf(problem, run, index) {
-  const part = (values) => {
-    const size = values ? values.length / run.steps.length : 0;
-    return values && values.subarray(index * size, (index + 1) * size);
-  };
+  const arrays = Object.entries(run).filter(([, values]) => ArrayBuffer.isView(values));
+  const parts = arrays.map(([name, values]) => {
+    const size = values.length / run.steps.length;
+    return [name, values.subarray(index * size, (index + 1) * size)];
+  });
   const pair = run.goals ? run.goals[index] - 1 : -1;
   const nActions = problem.actions.length * problem.monitorActions.length;
-  return {
-    state: run.states[index],
-    visits: part(run.visits),
-    best: part(run.best),
-    rewardCounts: part(run.rewardCounts),
-    goal: pair < 0 ? null : { state: Math.floor(pair / nActions), action: pair % nActions },
-    goalBest: part(run.goalBest),
-    goalValues: part(run.goalValues),
-  };
+  const goal = pair < 0 ? null : { state: Math.floor(pair / nActions), action: pair % nActions };
+  return { ...Object.fromEntries(parts), state: run.states[index], goal };
 }
 
 /** Splits a joint state, or a joint action, into the index of the environment and that of the monitor. */
@@ -29,34 +23,34 @@ function preferredActions(problem, bits) {
   return actions.length === count ? [] : actions;
 }
 
-/** Logarithms of counts as fractions of the largest. */
-function logFractions(counts) {
-  const largest = Math.log1p(Math.max(...counts)) || 1;
-  return Array.from(counts, (count) => Math.log1p(count) / largest);
+/** Values as fractions between the smallest and the largest, 0 for NaN. */
+function fractionsOf(values) {
+  const [low, high] = extent([values], false, [0, 0]);
+  return Array.from(values, (value) => (value - low) / (high - low) || 0);
 }
 
-/** Values as fractions between the smallest and the largest; discounting leaves all of them close to 1. */
-function rangeFractions(values) {
-  const [low, high] = extent([values], false, [0, 0]);
-  return Array.from(values, (value) => (Number.isFinite(value) && high > low ? (value - low) / (high - low) : 0));
-}
+/** Logarithms of counts as fractions of the largest. */
+const logFractions = (counts) => fractionsOf([0, ...counts].map(Math.log1p)).slice(1);
 
 /** What the grids can show: the fraction of colour per state (or pair), the ends of the legend, and a caption. */
 const LAYERS = {
   visits: {
     text: "Visits",
+    colour: "light-dark(#e48428, #b5651d)",
     caption: "Stronger colour: visited more often. Arrows: greedy policy; none where all actions have the same value.",
     fractions: ({ visits }) => logFractions(visits),
     legend: ({ visits }) => ["never", plural(Math.max(...visits), "visit")],
   },
   goal: {
     text: "Path to goal",
+    colour: "light-dark(#35a983, #1c8767)",
     caption: "Stronger colour: the agent expects to reach its goal ★ sooner. Arrows: best actions toward the goal.",
-    fractions: ({ goalValues }) => rangeFractions(goalValues),
+    fractions: ({ goalValues }) => fractionsOf(goalValues),
     legend: () => ["farthest", "nearest to the goal"],
   },
   rewards: {
     text: "Rewards observed",
+    colour: "light-dark(#3f8cc4, #2d7cb8)",
     caption: "Stronger colour: the reward of this action was observed more often. Empty: never observed.",
     fractions: ({ rewardCounts }) => logFractions(rewardCounts),
     legend: ({ rewardCounts }) => ["never", `observed ${plural(Math.max(...rewardCounts), "time")}`],
@@ -67,7 +61,7 @@ const LAYERS = {
 function snapshotFigures(problem, snapshot, layer) {
   const fractions = LAYERS[layer].fractions(snapshot);
   const figure = (caption, label, content) => {
-    const attributes = { class: `grid ${layer}`, "aria-label": `${caption}; ${label}` };
+    const attributes = { class: "grid", "aria-label": `${caption}; ${label}`, "--high": LAYERS[layer].colour };
     const picture = drawGrid(problem.tiles, problem.places, attributes, (tile, place) => {
       const { data, ground, marks } = content(place);
       const children = [...ground, ...landmarks(problem, tile, place), ...marks, square({ class: "frame" })];
@@ -114,7 +108,8 @@ function rewardCell(problem, { state, rewardCounts }, fractions, place) {
 
 /** The tile of a place, small in a corner unless it fills the cell, and a button if there is one. */
 function landmarks(problem, tile, place) {
-  const attributes = FULL_TILES.includes(tile) ? { class: "full-tile" } : { transform: "translate(60,60) scale(0.36)" };
+  const full = TILES[tile]?.[0].includes(SQUARE);
+  const attributes = full ? { class: "full-tile" } : { transform: "translate(60,60) scale(0.36)" };
   return [element("g", attributes, drawTile(tile)), problem.buttons.includes(place) ? drawMark("button") : null];
 }
 
@@ -147,13 +142,13 @@ function snapshotText(problem, { state, goal }) {
 }
 
 /** What is known about one cell: its visits and best actions, or in the rewards layer its observed rewards. */
-function cellText(problem, { visits, best, rewardCounts, goalValues }, place, monitor) {
-  if (Number.isNaN(monitor)) {
+function cellText(problem, { visits, best, rewardCounts, goalValues }, { place, monitor }) {
+  if (monitor === undefined) {
     const counts = rewardCounts.subarray(place * problem.actions.length);
     const parts = problem.actions.map((action, i) => `${action} ${countText(counts[i])}`);
     return `${problem.states[place]}: rewards observed for ${parts.join(", ")}`;
   }
-  const state = place * problem.monitorStates.length + monitor;
+  const state = Number(place) * problem.monitorStates.length + Number(monitor);
   if (!problem.reachable[state]) return `${stateText(problem, state)}: cannot be reached`;
   const actions = preferredActions(problem, best[state]).map((action) => actionText(problem, action));
   const policy = `${plural(visits[state], "visit")}; best ${actions.join(" or ") || "any action"}`;

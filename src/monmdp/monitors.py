@@ -1,16 +1,90 @@
-"""The monitors of the catalogue: first those of the paper, then those of related work."""
+"""Monitors decide which rewards are shown, and at what cost: their declaration, and the catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from monmdp import check
-from monmdp.environments.base import Environment
-from monmdp.factors import find
-from monmdp.monitors.base import MONITORS, Moment, Monitor, Outcome
+from monmdp.environments import Environment
+from monmdp.errors import MonMDPError
+from monmdp.registry import Registry, spec_of
 from monmdp.rng import stream, uniform
+
+
+class Moment(NamedTuple):
+    """One step as the monitor sees it: both states and actions as labels, and the outcome of the environment."""
+
+    state: Any
+    action: Any
+    env_state: Any
+    env_action: str
+    env_reward: float
+    env_terminated: bool
+    env_pair: int
+
+
+class Outcome(NamedTuple):
+    """One outcome of a monitor; `observed` is the probability that the reward is shown, `next_state` None stays."""
+
+    reward: float = 0.0
+    observed: float = 0.0
+    next_state: Hashable = None
+    probability: float = 1.0
+    terminated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Monitor:
+    """Decides whether the environment's reward is shown, and at what cost; the options below apply to all monitors.
+
+    observability: factor on the probability that a reward is shown.
+    never_observable: environment states, (state, action) pairs or region names whose reward is never shown.
+    """
+
+    observability: float = 1.0
+    never_observable: Any = ()
+
+    def __post_init__(self) -> None:
+        check.options(self)
+
+    @property
+    def states(self) -> Sequence[Hashable]:
+        """Labels of the monitor's states."""
+        return ("idle",)
+
+    @property
+    def actions(self) -> Sequence[Hashable]:
+        """Labels of the monitor's actions."""
+        return ("no-op",)
+
+    def installed(self, environment: Environment) -> Monitor:
+        """The monitor with options that depend on the environment filled in, such as the cell of a button."""
+        return self
+
+    def outcomes(self, moment: Moment) -> Iterable[Outcome]:
+        """All possible outcomes of the monitor in one step."""
+        raise MonMDPError(f"{type(self).__name__} does not declare its outcomes.")
+
+    @property
+    def start(self) -> Mapping[Hashable, float]:
+        """Start distribution over the monitor's states; uniform by default."""
+        return {state: 1.0 / len(self.states) for state in self.states}
+
+    @property
+    def landmarks(self) -> Mapping[Hashable, str]:
+        """Environment states to mark in pictures."""
+        return {}
+
+    @property
+    def name(self) -> str:
+        """The spec that builds an equal monitor."""
+        return spec_of(self)
+
+
+#: First the monitors of the paper, then those of related work.
+MONITORS: Registry[Monitor] = Registry("monitor", Monitor)
 
 
 @MONITORS.add
@@ -66,9 +140,9 @@ class Button(Monitor):
     def installed(self, environment: Environment) -> Monitor:
         cell, action = environment.button
         if self.cell is not None:
-            cell = environment.states[find(self.cell, environment.states, "state", environment.name)]
+            cell = environment.states[check.find(self.cell, environment.states, "state", environment.name)]
         if self.action is not None:
-            action = environment.actions[find(self.action, environment.actions, "action", environment.name)]
+            action = environment.actions[check.find(self.action, environment.actions, "action", environment.name)]
         return replace(self, cell=cell, action=action)
 
     @property
@@ -197,13 +271,9 @@ class RandomPair(Monitor):
 
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check.whole(self.seed, 0, "The seed of RandomPair")
-
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
-        hidden = uniform(stream(self.seed, "hidden pairs"), moment.env_pair)
-        yield Outcome(observed=1.0 - hidden)
+        key = stream(check.whole(self.seed, 0, "The seed of RandomPair"), "hidden pairs")
+        yield Outcome(observed=1.0 - uniform(key, moment.env_pair))
 
 
 @MONITORS.add

@@ -1,4 +1,4 @@
-"""Grid worlds from text maps; TILES has one row per kind of tile."""
+"""The catalogue: grid worlds from text maps, with one row of TILES per kind of tile, and River Swim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.errors import MonMDPError
-from monmdp.factors import Layout
+from monmdp.problem import Layout
 
 Cell = tuple[int, int]
 
@@ -87,14 +87,12 @@ class GridWorld(Environment):
 
     @property
     def starts(self) -> Any:
-        given = self.default_start if self.start is None else self.start
-        cells = given if isinstance(given, Mapping) else _cells(given)
-        known = set(self.states)
-        for cell in cells:
-            tile = self._tile(cell) if cell in known else None
-            if tile is not None and (tile.wall or tile.fall is not None):
+        weights = check.start_weights(self.default_start if self.start is None else self.start, self.states)
+        for cell in set(weights).intersection(self.states):
+            tile = self._tile(cell)
+            if tile.wall or tile.fall is not None:
                 raise MonMDPError(f"{type(self).__name__} cannot start in {cell}: it is a {tile.name}.")
-        return cells
+        return weights
 
     @property
     def button(self) -> tuple[Hashable, str]:
@@ -132,15 +130,6 @@ class GridWorld(Environment):
         row, column = cell[0] + MOVES[action][0], cell[1] + MOVES[action][1]
         inside = 0 <= row < len(self.map) and 0 <= column < len(self.map[0])
         return (row, column) if inside else cell
-
-
-def _cells(given: Any) -> list[Any]:
-    """One cell or several as a list of tuples; lists, as in TOML and JSON, are accepted as cells."""
-    if not isinstance(given, (list, tuple)) or not given:
-        return [given]
-    if any(isinstance(part, (list, tuple)) for part in given):
-        return [tuple(part) if isinstance(part, list) else part for part in given]
-    return [tuple(given)]
 
 
 @dataclass(frozen=True)
@@ -204,3 +193,32 @@ Barrier = _catalogue(
 )
 Cliff = _catalogue("Cliff", "Walk along the pits to the coin.", ".PPPPPPPPPPC ............ ............ ............")
 DangerMaze = _catalogue("DangerMaze", "Pits, toxic clouds and walls.", ".PPP.. ..TT.# .P.#.# .T.... ...PPC")
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class RiverSwim(Environment):
+    """Six states in a row; the current pushes left, the large reward is on the right. Never ends."""
+
+    default_limit: ClassVar[int | None] = 200
+
+    states = range(6)
+    actions = ("LEFT", "RIGHT")
+    starts = (1, 2)
+    button = (0, "LEFT")
+    layout = Layout(("======",), tuple((0, column) for column in states))
+
+    def outcomes(self, state: int, action: str) -> Iterable[Step]:
+        last = self.states[-1]
+        if action == "LEFT":
+            yield Step(max(state - 1, 0), 0.01 if state == 0 else 0.0)
+        elif state == 0:
+            yield Step(1, probability=0.6)
+            yield Step(0, probability=0.4)
+        elif state == last:
+            yield Step(last, reward=1.0, probability=0.6)
+            yield Step(last - 1, probability=0.4)
+        else:
+            yield Step(state + 1, probability=0.35)
+            yield Step(state, probability=0.60)
+            yield Step(state - 1, probability=0.05)
