@@ -25,7 +25,7 @@ from monmdp.agents.arrays import array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds
+from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
