@@ -46,10 +46,8 @@ def trained(problem: monmdp.MonMDP, agent: str, steps: int, seed: int = 0) -> An
 def learned_model(memory: Any) -> tuple[np.ndarray, np.ndarray]:
     """Estimated probabilities of next states [pair, S] and of ends [pair]; NaN where nothing is known."""
     n_states, n_actions = memory.q.shape
-    model_rows = memory.value_plan.model_rows
-    model_rows.states[:] = np.arange(n_states)
-    write_model(memory.model, model_rows, 0, n_states)
-    offsets, weight, next_state = model_rows.rows
+    write_model(memory.model, np.arange(n_states), memory.value_rows, 0, n_states)
+    offsets, weight, next_state = memory.value_rows
     probability = np.zeros((n_states * n_actions, n_states + 1))
     for pair in range(n_states * n_actions):
         row = slice(offsets[pair], offsets[pair + 1])

@@ -21,9 +21,10 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents import factored_model, planning
-from monmdp.agents.arrays import array_tuple, world_sizes, zeros
+from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose
+from monmdp.agents.q_learning import learn_reward
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
@@ -44,7 +45,10 @@ LEAST_CHANCE = 0.01
 DirectedModelMemory: Any = array_tuple(
     __name__,
     "DirectedModelMemory",
-    "Q̂ for evaluation, R̂ and its counts, the model, plans, what exploration has to know, and options.",
+    """Q̂ for evaluation, R̂ and its counts, the model, plans, what exploration has to know, and options.
+
+    The agent acts on value_q, which is not planned anew for an evaluation, so that evaluation changes nothing.
+    """,
     q="float states actions",
     visits="int pairs",
     reward_model="float env_pairs",
@@ -54,7 +58,9 @@ DirectedModelMemory: Any = array_tuple(
     given_up="bool env_pairs",  # rewards
     model=factored_model.FactoredModel,
     goal_plan=planning.GoalPlan,
-    value_plan=planning.ValuePlan,
+    value_rows=Rows,
+    value_q="float states actions",
+    values="float states_and_end",  # maxima of value_q, and 0 after the end of an episode
     planned_tries="int groups",  # tries when values were last planned
     discovered="bool states",  # states the agent has acted in
     env_discovered="bool env_states",
@@ -76,8 +82,6 @@ DirectedModelMemory: Any = array_tuple(
         "idle_until": "int 3",  # by purpose: the step until which there are no goals, if the model does not change
         "idle_changes": "int 3",  # changes of the model at that time
     },
-    state_here="int 1",  # scratch space
-    success_here="float 1 actions",  # scratch space
     beta_bar=float,
     beta_certain=float,
     beta_uncertain=float,
@@ -167,16 +171,16 @@ def write_success(memory, purpose, states, step, success):
 @internal
 def find_goals(memory, purpose, origin, step):
     """Search layer by layer for goals of a purpose and plan for them; returns whether there are any."""
-    plan, status, model_rows = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.model_rows
+    plan, status, states = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.states
     planning.begin_search(plan, origin)
     status.purpose, status.changes, status.steps_left = purpose, memory.model.changes[0], PLAN_STEPS
     start, layers_left, decay = 0, 1 << 60, 1.0
     while start < status.size and layers_left >= 0:
         stop = status.size
-        found = write_success(memory, purpose, model_rows.states[start:stop], step, plan.success[start:stop]) > 0.0
-        if found and not status.reached:
+        success = write_success(memory, purpose, states[start:stop], step, plan.success[start:stop])
+        if success > 0.0 and not status.reached:
             status.reached, layers_left = True, planning.EXTRA_DEPTH
-        factored_model.write_model(memory.model, model_rows, start, stop)
+        factored_model.write_model(memory.model, states, plan.rows, start, stop)
         decay *= planning.GOAL_DISCOUNT
         if layers_left > 0:
             planning.add_successors(plan, start, stop, decay)
@@ -190,14 +194,13 @@ def find_goals(memory, purpose, origin, step):
 def follow(memory, purpose, state, draws):
     """The action toward the goals of a purpose, or -1 if there are none."""
     plan, model, status = memory.goal_plan, memory.model, memory.status[0]
-    planned, step, values = memory.goal_plan.status[0], draws.step, memory.success_here[0]
-    memory.state_here[0] = state
-    if write_success(memory, purpose, memory.state_here, step, memory.success_here) >= NEARLY_SURE:
+    planned, step, values = memory.goal_plan.status[0], draws.step, np.empty((1, model.n_actions))
+    if write_success(memory, purpose, np.array([state]), step, values) >= NEARLY_SURE:
         planned.steps_left = 0
-        return choose(values, draws)
+        return choose(values[0], draws)
     if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
         return -1
-    current = planned.purpose == purpose and planned.changes == model.changes[0] and planned.stamp == plan.stamp[state]
+    current = planned.purpose == purpose and planned.changes == model.changes[0] and plan.place[state] >= 0
     if not (current and planned.reached and planned.steps_left > 0):
         found = find_goals(memory, purpose, state, step)
         while not found and purpose == DISCOVER and 2.0**status.round < GIVE_UP_FACTOR * math.log(step + 2.0):
@@ -206,9 +209,11 @@ def follow(memory, purpose, state, draws):
         if not found:
             status.idle_until[purpose], status.idle_changes[purpose] = step + step // 16 + 16, model.changes[0]
             return -1
-    planning.goal_values(plan, plan.place[state], values)
-    action = choose(values, draws)
-    success = plan.success[plan.place[state], action]
+    place = plan.place[state]
+    for action in range(model.n_actions):
+        values[0, action] = planning.goal_value(plan, place, action)
+    action = choose(values[0], draws)
+    success = plan.success[place, action]
     arrived = success >= NEARLY_SURE or (purpose == REFINE and success > 0.0)
     planned.steps_left = 0 if arrived else planned.steps_left - 1
     return action
@@ -230,9 +235,9 @@ def act_directed_model(memory, state, draws):
             if action >= 0:
                 return action, True
     if status.plan_outdated:
-        plan_all_values(memory, memory.value_plan.q, memory.value_plan.values)
+        plan_all_values(memory, memory.value_q, memory.values)
         status.plan_outdated = False
-    return choose(memory.value_plan.q[state], draws), False
+    return choose(memory.value_q[state], draws), False
 
 
 @inlined
@@ -277,10 +282,8 @@ def learn_observed_reward(memory, env_pair, reward):
         status.unseen -= not memory.given_up[env_pair]
         memory.given_up[env_pair] = False
         memory.model.changes[0] += 1
-        memory.reward_model[env_pair] = 0.0
-    memory.reward_counts[env_pair] += 1
     error = reward - memory.reward_model[env_pair]
-    memory.reward_model[env_pair] += error / memory.reward_counts[env_pair]
+    learn_reward(memory, env_pair, reward)
     memory.reward_squares[env_pair] += error * (reward - memory.reward_model[env_pair])
     status.noisy |= memory.reward_squares[env_pair] > 1e-12
     status.lowest_reward = min(status.lowest_reward, reward)
@@ -333,31 +336,28 @@ def update_directed_model(memory, transition):
 
 @internal
 def plan_all_values(memory, q, values):
-    """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
-    model, plan, status, n_actions = memory.model, memory.value_plan, memory.status[0], memory.q.shape[1]
+    """Plan q [S, A] and values [S + 1] of all states; those of unknown environment states are as low as possible."""
+    model, rows, status, n_actions = memory.model, memory.value_rows, memory.status[0], memory.q.shape[1]
     lowest = (status.lowest_reward + min(status.lowest_monitor_reward, 0.0)) / (1.0 - memory.discount)
-    states, rows, size = plan.model_rows.states, plan.model_rows.rows, 0
-    for state in range(len(q)):
-        if memory.env_discovered[model.env_state[state]]:
-            states[size] = state
-            size += 1
-        else:
-            values[state] = lowest
-            q[state] = lowest
-    factored_model.write_model(model, plan.model_rows, 0, size)
-    for row in range(size * n_actions):
+    is_known = memory.env_discovered[model.env_state]
+    states = np.flatnonzero(is_known)
+    for state in np.flatnonzero(~is_known):
+        values[state] = lowest
+        q[state] = lowest
+    factored_model.write_model(model, states, rows, 0, len(states))
+    rewards = np.empty(len(states) * n_actions)
+    for row in range(len(rewards)):
         if rows.offsets[row + 1] > rows.offsets[row]:
             pair = states[row // n_actions] * n_actions + row % n_actions
-            plan.rewards[row] = memory.reward_model[model.env_pair[pair]] + factored_model.predicted_reward(model, pair)
-    planning.plan_values(plan, size, lowest, memory.discount, q, values)
+            rewards[row] = memory.reward_model[model.env_pair[pair]] + factored_model.predicted_reward(model, pair)
+    planning.plan_values(states, rows, rewards, lowest, memory.discount, q, values)
 
 
 @inlined
 def plan_directed_model(memory, step):
     """Plan q for evaluation, starting from the values that the agent acts on."""
     if memory.status[0].q_outdated:
-        memory.value_plan.test_values[:] = memory.value_plan.values
-        plan_all_values(memory, memory.q, memory.value_plan.test_values)
+        plan_all_values(memory, memory.q, memory.values.copy())
         memory.status[0].q_outdated = False
 
 
@@ -414,9 +414,15 @@ class DirectedModel(Agent):
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
         n_successors = self._n_successors(world, steps)
-        sizes = {**world_sizes(world, n_successors), "places": world.n_states + 2, "groups": len(model.tries)}
+        sizes = {
+            **world_sizes(world, n_successors),
+            "states_and_end": world.n_states + 1,
+            "places": world.n_states + 2,
+            "groups": len(model.tries),
+        }
         rewards = np.full(world.n_env_pairs, lowest)
         memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
+        memory.goal_plan.place[:] = -1
         status = memory.status
         status["lowest_reward"], status["expected_state"] = lowest, -1
         status["plan_outdated"] = status["q_outdated"] = True

@@ -15,15 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
-from monmdp.agents.known_monitor import (
-    KnownMonitor,
-    count_experience,
-    expected_monitor,
-    known_monitor,
-    write_known_row,
-)
-from monmdp.agents.transitions import Transitions, count_transition, new_transitions
+from monmdp.agents import arrays
+from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
 from monmdp.kernels.compile import internal, kernel
 from monmdp.problem import Integers
 from monmdp.world import World
@@ -32,7 +25,7 @@ from monmdp.world import World
 #: outcomes that is 8, about the 99.5% quantile of χ² with one degree of freedom.
 SEPARATION = 4.0
 
-Pool: Any = array_tuple(
+Pool: Any = arrays.array_tuple(
     __name__,
     "Pool",
     "Counts of outcomes of pairs by group; the pairs of group g are members[offsets[g]] … members[offsets[g + 1] - 1].",
@@ -44,18 +37,18 @@ Pool: Any = array_tuple(
     offsets="int groups",
 )
 
-FactoredModel: Any = array_tuple(
+FactoredModel: Any = arrays.array_tuple(
     __name__,
     "FactoredModel",
     "Counts of the two factors.",
     env_state=np.asarray,  # [states]
     monitor_state=np.asarray,  # [states]
-    joint="int joint",  # [SE * SM]: the joint state of an environment and a monitor state, -1 for none
+    joint=np.asarray,  # [SE, SM]: the joint state of an environment and a monitor state, -1 for none
     env_pair="int pairs",
     visits="int pairs",
     env_tries="int env_pairs",
     tries="int groups",  # of the groups of `ends`: environment pairs, or joint pairs if the environment is not pooled
-    moves=Transitions,  # next environment states of these groups
+    moves=arrays.Transitions,  # next environment states of these groups
     ends=Pool,  # outcomes are (continued, ended)
     shifts=Pool,  # outcomes are next monitor states, groups are monitor pairs
     reward="float pairs",  # mean monitor reward
@@ -65,21 +58,9 @@ FactoredModel: Any = array_tuple(
     known=KnownMonitor,
     changes="int 1",  # structural changes, after which plans are outdated
     n_actions=int,
-    n_monitor_states=int,
     pool_environment=bool,
     pool_monitor=bool,
     known_monitor=bool,
-)
-
-ModelRows: Any = array_tuple(
-    __name__,
-    "ModelRows",
-    """The model of some states for planning: row i * A + a of `rows` has the successors of the i-th state.
-
-    The end of an episode is a successor too, with index S. A row without entries means that nothing is known.
-    """,
-    states="int states",
-    rows=Rows,
 )
 
 
@@ -88,20 +69,20 @@ def new_pool(group: Integers, n_groups: int, n_outcomes: int) -> Any:
     members = np.argsort(group, kind="stable")
     offsets = np.searchsorted(group[members], np.arange(n_groups + 1))
     sizes = {"pairs": len(group), "groups": n_groups, "outcomes": n_outcomes}
-    return zeros(Pool, sizes, group=group, members=members, offsets=offsets)
+    return arrays.zeros(Pool, sizes, group=group, members=members, offsets=offsets)
 
 
 def new_factored_model(world: World, steps: int, options: Any) -> Any:
     """A model without counts; options: pool_environment, pool_monitor and known_monitor of an agent."""
-    n_monitor, sizes = world.n_monitor_states, world_sizes(world)
-    env_pair, monitor_pair = pair_factors(world)
-    joint = np.full(world.n_env_states * n_monitor, -1, np.int64)
-    joint[world.env_state.astype(np.int64) * n_monitor + world.monitor_state] = np.arange(world.n_states)
+    n_monitor, sizes = world.n_monitor_states, arrays.world_sizes(world)
+    env_pair, monitor_pair = arrays.pair_factors(world)
+    joint = np.full((world.n_env_states, n_monitor), -1, np.int64)
+    joint[world.env_state, world.monitor_state] = np.arange(world.n_states)
     visits, env_tries = np.zeros(sizes["pairs"], np.int64), np.zeros(world.n_env_pairs, np.int64)
     group, tries = (env_pair, env_tries) if options.pool_environment else (np.arange(len(visits)), visits)
     capacity = 0 if options.known_monitor else min(steps, n_env_transitions(world, options.pool_environment))
     known = {"known": known_monitor(world)} if options.known_monitor else {}
-    return zeros(
+    return arrays.zeros(
         FactoredModel,
         sizes,
         options,
@@ -111,7 +92,7 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
         visits=visits,
         env_tries=env_tries,
         tries=tries,
-        moves=new_transitions(len(tries), world.n_env_states, capacity),
+        moves=arrays.new_transitions(len(tries), world.n_env_states, capacity),
         ends=new_pool(group, len(tries), 2),
         shifts=new_pool(monitor_pair, sizes["monitor_pairs"], n_monitor),
         **known,
@@ -134,19 +115,14 @@ def likelihood_ratio(own, pooled, included):
     included: whether pooled [K] includes the own counts. The other pairs' rates are smoothed by half a count.
     Returns the statistic and the number of known outcomes.
     """
-    total, others, known = 0.0, 0.0, 0
-    for k in range(len(own)):
-        rest = pooled[k] - own[k] if included else pooled[k]
-        total += own[k]
-        others += rest
-        known += own[k] > 0 or rest > 0
+    others = pooled - own * included
+    known, ratio = ((own > 0) | (others > 0)).sum(), 0.0
     if known < 2:
         return 0.0, known
-    ratio = 0.0
+    total, smoothed_total = own.sum(), others.sum() + 0.5 * known
     for k in range(len(own)):
         if own[k] > 0:
-            rest = pooled[k] - own[k] if included else pooled[k]
-            ratio += 2.0 * own[k] * math.log(own[k] / total * (others + 0.5 * known) / (rest + 0.5))
+            ratio += 2.0 * own[k] * math.log(own[k] / total * smoothed_total / (others[k] + 0.5))
     return ratio, known
 
 
@@ -159,8 +135,7 @@ def reconsider(pool, pair):
     if separated == was_separated:
         return False
     pool.separated[pair] = separated
-    for k in range(len(pooled)):
-        pooled[k] += -own[k] if separated else own[k]
+    pooled += -own if separated else own
     return True
 
 
@@ -213,7 +188,7 @@ def learn_model(model, transition):
     else:
         changes += count_outcome(model.ends, pair, int(transition.terminated))
         if not transition.terminated:
-            changes += count_transition(model.moves, group, model.env_state[next_state], False)
+            changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
             changes += count_outcome(model.shifts, pair, model.monitor_state[next_state])
         if is_power_of_two(model.monitor_tries[monitor_pair]):
             changes += reconsider_group(model.shifts, monitor_pair, model.visits)
@@ -271,20 +246,24 @@ def may_be_random(model, group, env_state, others_are):
 
 
 @kernel
-def write_model(model, model_rows, start, stop):
-    """Write P̂ of states start … stop - 1 of model_rows into its rows; the rows of earlier states are given."""
+def write_model(model, states, rows, start, stop):
+    """Write P̂ of states[start] … states[stop - 1] into `rows`; the rows of earlier states are given.
+
+    Row i * A + a has the successors of the i-th state. The end of an episode is a successor too, with index S. A row
+    without entries means that nothing is known.
+    """
     known, moves, ends, shifts = model.known, model.moves, model.ends, model.shifts
-    n_actions, n_monitor, end = model.n_actions, model.n_monitor_states, len(model.env_state)
-    offsets, weight, next_state = model_rows.rows
+    n_actions, end = model.n_actions, len(model.env_state)
+    offsets, weight, next_state = rows
     for row in range(start * n_actions, stop * n_actions):
-        pair, entry = model_rows.states[row // n_actions] * n_actions + row % n_actions, offsets[row]
+        pair, entry = states[row // n_actions] * n_actions + row % n_actions, offsets[row]
         group, monitor_pair = ends.group[pair], shifts.group[pair]
         can_pool = model.pool_monitor and model.tries[group] > 0 and model.monitor_tries[monitor_pair] > 0
         if model.known_monitor:
             total = known.tries[group] if pair < len(known.env_pair) else 0
             if total > 0:
                 next_state[entry] = end
-                after, weight[entry] = write_known_row(known, pair, total, False, model_rows.rows, entry + 1)
+                after, weight[entry] = write_known_row(known, pair, total, False, rows, entry + 1)
                 entry = after
         elif model.visits[pair] > 0 or can_pool:
             is_separated = shifts.separated[pair] or not model.pool_monitor
@@ -299,8 +278,7 @@ def write_model(model, model_rows, start, stop):
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
             while node >= 0:
-                for m in range(n_monitor):
-                    target = model.joint[moves.next_state[node] * n_monitor + m]
+                for m, target in enumerate(model.joint[moves.next_state[node]]):
                     if shift_counts[m] > 0 and target >= 0:
                         share = (1.0 - ending) / (n_moves * n_shifts)
                         weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target

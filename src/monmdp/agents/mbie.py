@@ -24,18 +24,11 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.arrays import Rows, array_tuple, pair_factors, world_sizes, zeros
+from monmdp.agents import arrays
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
-from monmdp.agents.known_monitor import (
-    KnownMonitor,
-    count_experience,
-    expected_monitor,
-    known_monitor,
-    write_known_row,
-)
+from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
 from monmdp.agents.q_learning import largest_value, learn_reward
-from monmdp.agents.transitions import Transitions, count_transition, new_transitions
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.bellman import backup
@@ -46,12 +39,12 @@ TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
 
-MBIEMemory: Any = array_tuple(
+MBIEMemory: Any = arrays.array_tuple(
     __name__,
     "MBIEMemory",
     """Two tables, the counts and means behind them, and the model, which is rebuilt before planning.
 
-    The i-th tried pair is tried[i], with tries[i], rewards[i] and row i of `rows`, whose weights are counts.
+    Each pair has a row in `rows`, whose weights are counts.
     """,
     q="float states actions",
     visits="int pairs",
@@ -62,12 +55,10 @@ MBIEMemory: Any = array_tuple(
     monitor_counts="int monitor_pairs",  # N_M(sM,aM)
     monitor_model="float monitor_pairs",
     ended="bool env_pairs",  # whether a pair ever ended an episode
-    transitions=Transitions,
+    transitions=arrays.Transitions,
     known=KnownMonitor,
-    tried="int pairs",
-    tries="float pairs",
-    rewards="float pairs",
-    rows=Rows,
+    rewards="float pairs",  # r(s,a)
+    rows=arrays.Rows,
     values="float states",
     episodes={"begun": "int", "observed": "int", "observes": "bool"},  # the last is about the current episode
     env_pair="int pairs",
@@ -138,15 +129,15 @@ def update_mbie(memory, transition):
         memory.monitor_counts[monitor_pair] += 1
         error = transition.monitor_reward - memory.monitor_model[monitor_pair]
         memory.monitor_model[monitor_pair] += error / memory.monitor_counts[monitor_pair]
-        count_transition(memory.transitions, pair, next_state, terminated)
+        arrays.count_transition(memory.transitions, pair, next_state, terminated)
         memory.ended[env_pair] |= terminated
 
 
 @internal
 def build_model(memory, observing):
-    """Write the tried pairs, their rewards and their rows for planning; returns the number of pairs."""
+    """Write rewards and rows of the pairs that were tried; with a known monitor also their counts."""
     known, transitions, rows, bonus = memory.known, memory.transitions, memory.rows, memory.bonus
-    n_tried, entry, n_env_actions = 0, 0, memory.n_env_actions
+    entry, n_env_actions = 0, memory.n_env_actions
     for pair in range(len(memory.visits)):
         env_pair, monitor_pair = memory.env_pair[pair], memory.monitor_pair[pair]
         count, total, given_reward, given_chance = 0, 0, 0.0, 0.0
@@ -155,6 +146,7 @@ def build_model(memory, observing):
         elif pair < len(known.env_pair):
             count, total = known.tries[env_pair], state_total(known.tries, env_pair, n_env_actions)
             given_reward, given_chance = expected_monitor(known, pair)
+        memory.pair_counts[pair], rows.offsets[pair + 1] = count, entry
         if count == 0:
             continue
         reward, seen = confidence(bonus, count, total), memory.reward_counts[env_pair]
@@ -170,8 +162,7 @@ def build_model(memory, observing):
                 tries = memory.monitor_counts[monitor_pair]
                 total_tries = state_total(memory.monitor_counts, monitor_pair, memory.n_monitor_actions)
                 reward += memory.monitor_model[monitor_pair] + confidence(bonus, tries, total_tries)
-        memory.tried[n_tried], memory.tries[n_tried], memory.rewards[n_tried] = pair, count, reward
-        n_tried += 1
+        memory.rewards[pair] = reward
         if observing or not (memory.sticky and memory.ended[env_pair]):
             if memory.known_monitor:
                 entry, _ = write_known_row(known, pair, 1, observing, rows, entry)
@@ -185,25 +176,26 @@ def build_model(memory, observing):
                         rows.next_state[entry] = transitions.next_state[node]
                         entry += 1
                     node = transitions.following[node]
-        rows.offsets[n_tried] = entry
-    return n_tried
+        rows.offsets[pair + 1] = entry
 
 
 @internal
 def plan_table(memory, q, observing):
     """Sweep q [S, A] on the observe model or the optimise model, until nothing changes or for `sweeps` sweeps."""
-    n_tried, n_actions, values = build_model(memory, observing), q.shape[1], memory.values
-    tried, tries, rewards, discount = memory.tried, memory.tries, memory.rewards, memory.discount
+    build_model(memory, observing)
+    n_actions, values, counts, rewards = q.shape[1], memory.values, memory.pair_counts, memory.rewards
     offsets, weight, next_state = memory.rows
     for _ in range(memory.sweeps):
         for state in range(len(values)):
             values[state] = largest_value(q, state)
         changed = False
-        for i in range(n_tried):
-            value = rewards[i] + discount * backup(offsets, weight, next_state, values, i) / tries[i]
-            state, action = tried[i] // n_actions, tried[i] % n_actions
-            changed |= value != q[state, action]
-            q[state, action] = value
+        for pair in range(len(counts)):
+            if counts[pair] > 0:
+                future = memory.discount * backup(offsets, weight, next_state, values, pair) / counts[pair]
+                value = rewards[pair] + future
+                state, action = pair // n_actions, pair % n_actions
+                changed |= value != q[state, action]
+                q[state, action] = value
         if not changed:
             break
 
@@ -276,13 +268,13 @@ class MonitoredMBIE(Agent):
         if self.q_max is None or self.minimum_reward is None:
             raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
-        env_pair, monitor_pair = pair_factors(world)
+        env_pair, monitor_pair = arrays.pair_factors(world)
         known = {"known": known_monitor(world)} if self.known_monitor else {}
-        transitions = new_transitions(n * m, n, 0 if self.known_monitor else steps)
+        transitions = arrays.new_transitions(n * m, n, 0 if self.known_monitor else steps)
         n_successors = len(known["known"].probability) if known else len(transitions.times)
-        return zeros(
+        return arrays.zeros(
             MBIEMemory,
-            world_sizes(world, n_successors),
+            arrays.world_sizes(world, n_successors),
             self,
             world,
             q=np.full((n, m), float(self.q_max)),
@@ -297,10 +289,10 @@ class MonitoredMBIE(Agent):
         )
 
     def memory_bytes(self, world: World, steps: int) -> int:
-        """Eleven tables over pairs, and six numbers per known transition."""
+        """Nine tables over pairs, and six numbers per known transition."""
         pairs = world.n_states * world.n_actions
         rows = 5 * len(world.probability) if self.known_monitor else min(steps, pairs * world.n_states)
-        return 88 * pairs + 48 * rows
+        return 72 * pairs + 48 * rows
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """All pairs are swept before an episode, whose length is not known."""

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from monmdp.agents.arrays import array_tuple
-from monmdp.agents.factored_model import ModelRows
+import numpy as np
+
+from monmdp.agents.arrays import Rows, array_tuple
 from monmdp.kernels.bellman import backup
-from monmdp.kernels.compile import internal, kernel
+from monmdp.kernels.compile import inlined, internal
 
 #: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
 VALUE_ACCURACY = 1e-7
@@ -30,33 +31,17 @@ EXTRA_DEPTH = 1
 GOAL_ACCURACY = 0.02
 GOAL_SWEEPS = 40
 
-ValuePlan: Any = array_tuple(
-    __name__,
-    "ValuePlan",
-    """Values of the known states, which are listed in model_rows.
-
-    q and values are those that the agent acts on; test_values are those of the memory's own q, which is planned for
-    evaluation, so that evaluation changes nothing.
-    """,
-    model_rows=ModelRows,
-    rewards="float pairs",  # of the rows
-    best="int states",  # the greedy action of the i-th state, -1 if no action is known
-    q="float states actions",
-    values="float places",  # those of states, and 0 after the end of an episode
-    test_values="float places",
-)
-
 GoalPlan: Any = array_tuple(
     __name__,
     "GoalPlan",
-    """A plan for the states that a search has found; the i-th of them is model_rows.states[i].
+    """A plan for the states that a search has found; the i-th of them is states[i].
 
     Its place i is also the index in other arrays and, once the plan is solved, in the rows. Place S is the end of an
     episode, and place S + 1 stands for states without a value.
     """,
-    model_rows=ModelRows,
-    place="int states",  # of a state, valid if its stamp is that of the search
-    stamp="int states",
+    states="int states",
+    rows=Rows,
+    place="int states",  # of a state, -1 if it was not found
     decay="float states",  # γ_W to the power of the distance
     success="float states actions",  # g
     stay="float states actions",  # probability to stay in the same state
@@ -65,7 +50,6 @@ GoalPlan: Any = array_tuple(
     start_counts="int states",
     status={
         "size": "int",  # number of states found
-        "stamp": "int",  # number of searches
         "reached": "bool",  # whether the search found goals
         "n_starts": "int",
         "episodes": "int",
@@ -77,10 +61,13 @@ GoalPlan: Any = array_tuple(
 
 
 @internal
-def plan_values(plan, size, lowest, discount, q, values):
-    """Improve q [S, A] and values [S + 2] of the first `size` states of a plan; pairs without a row get `lowest`."""
-    n_actions, states, rewards, best = q.shape[1], plan.model_rows.states, plan.rewards, plan.best
-    offsets, weight, next_state = plan.model_rows.rows
+def plan_values(states, rows, rewards, lowest, discount, q, values):
+    """Improve q [S, A] and values [S + 1] of some states, by rewards of their rows; pairs without a row get `lowest`.
+
+    The greedy action of the i-th state is best[i], -1 if no action is known.
+    """
+    size, n_actions, best = len(states), q.shape[1], np.empty_like(states)
+    offsets, weight, next_state = rows
     for _ in range(IMPROVEMENTS):
         for i in range(size):
             best[i] = -1
@@ -124,14 +111,14 @@ def count_start(plan, state):
     return is_new
 
 
-@kernel
-def add_state(state, decay, place, stamp, states, decays, status):
-    """Add a state to a plan's arrays of these names, unless it is there."""
-    if stamp[state] != status.stamp:
-        stamp[state] = status.stamp
-        place[state] = status.size
-        states[status.size] = state
-        decays[status.size] = decay
+@inlined
+def add_state(plan, state, decay):
+    """Add a state to a plan, unless it is there."""
+    status = plan.status[0]
+    if plan.place[state] < 0:
+        plan.place[state] = status.size
+        plan.states[status.size] = state
+        plan.decay[status.size] = decay
         status.size += 1
 
 
@@ -139,62 +126,55 @@ def add_state(state, decay, place, stamp, states, decays, status):
 def begin_search(plan, origin):
     """Discard the last plan and start a search at a state."""
     status = plan.status[0]
+    plan.place[plan.states[: status.size]] = -1
     status.size, status.reached = 0, False
-    status.stamp += 1
-    add_state(origin, 1.0, plan.place, plan.stamp, plan.model_rows.states, plan.decay, status)
+    add_state(plan, origin, 1.0)
 
 
 @internal
 def add_successors(plan, start, stop, decay):
     """Add the successors of the states at places start … stop - 1; the end of an episode leads to the start states."""
-    place, stamp, states, decays, status = plan.place, plan.stamp, plan.model_rows.states, plan.decay, plan.status[0]
-    offsets, weight, next_state = plan.model_rows.rows
+    offsets, weight, next_state = plan.rows
     (n_states, n_actions), can_end = plan.success.shape, False
     for entry in range(offsets[start * n_actions], offsets[stop * n_actions]):
         if next_state[entry] < n_states:
-            add_state(next_state[entry], decay, place, stamp, states, decays, status)
+            add_state(plan, next_state[entry], decay)
         elif weight[entry] > 0.0:
             can_end = True
     if can_end:
-        for k in range(status.n_starts):
-            add_state(plan.starts[k], decay, place, stamp, states, decays, status)
+        for k in range(plan.status[0].n_starts):
+            add_state(plan, plan.starts[k], decay)
 
 
 @internal
 def use_places(plan):
     """Replace states by places in the rows; staying becomes `stay`, and states that were not found have no value."""
-    place, stamp, stay, status = plan.place, plan.stamp, plan.stay, plan.status[0]
-    offsets, weight, next_state = plan.model_rows.rows
+    place, stay = plan.place, plan.stay
+    offsets, weight, next_state = plan.rows
     n_states, n_actions = plan.success.shape
-    for row in range(status.size * n_actions):
+    for row in range(plan.status[0].size * n_actions):
         i, action = row // n_actions, row % n_actions
         stay[i, action] = 0.0
         for entry in range(offsets[row], offsets[row + 1]):
             state = next_state[entry]
             if state < n_states:
                 next_state[entry] = n_states + 1
-                if stamp[state] == status.stamp and place[state] == i:
+                if place[state] == i:
                     stay[i, action] += weight[entry]
-                elif stamp[state] == status.stamp:
+                elif place[state] >= 0:
                     next_state[entry] = place[state]
 
 
-@kernel
-def goal_value(success, stay, ahead):
-    """g + (1 − g) γ_W (ahead + stay · W), solved for W; ahead is Σ P̂ W of other states."""
+@inlined
+def goal_value(plan, i, action):
+    """g + (1 − g) γ_W (ahead + stay · W) of the i-th state, solved for W; ahead is Σ P̂ W of other states."""
+    success = plan.success[i, action]
     if success >= 1.0:
         return success
+    offsets, weight, next_state = plan.rows
+    ahead = backup(offsets, weight, next_state, plan.values, i * plan.success.shape[1] + action)
     discount = (1.0 - success) * GOAL_DISCOUNT
-    return (success + discount * ahead) / (1.0 - discount * stay)
-
-
-@internal
-def goal_values(plan, i, values):
-    """Write W of the actions of the i-th state into values [A]."""
-    offsets, weight, next_state = plan.model_rows.rows
-    for action in range(len(values)):
-        ahead = backup(offsets, weight, next_state, plan.values, i * len(values) + action)
-        values[action] = goal_value(plan.success[i, action], plan.stay[i, action], ahead)
+    return (success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
 
 
 @internal
@@ -204,9 +184,8 @@ def solve_goals(plan):
     The value of a state counts there at most by γ_W to the power of its distance.
     """
     use_places(plan)
-    success, stay, values, decay, status = plan.success, plan.stay, plan.values, plan.decay, plan.status[0]
-    offsets, weight, next_state = plan.model_rows.rows
-    n_states, n_actions = success.shape
+    values, decay, status = plan.values, plan.decay, plan.status[0]
+    n_states, n_actions = plan.success.shape
     values[: status.size] = 0.0
     values[n_states] = 0.0
     for _ in range(GOAL_SWEEPS):
@@ -214,15 +193,14 @@ def solve_goals(plan):
         for i in range(status.size - 1, -1, -1):
             best = 0.0
             for action in range(n_actions):
-                ahead = backup(offsets, weight, next_state, values, i * n_actions + action)
-                best = max(best, goal_value(success[i, action], stay[i, action], ahead))
+                best = max(best, goal_value(plan, i, action))
             if decay[i] * best > values[0]:
                 change = max(change, decay[i] * (best - values[i]))
             values[i] = best
         restart = 0.0
         for k in range(status.n_starts):
             state = plan.starts[k]
-            if plan.stamp[state] == status.stamp:
+            if plan.place[state] >= 0:
                 restart += plan.start_counts[state] * values[plan.place[state]]
         values[n_states] = restart / max(status.episodes, 1)
         if change <= GOAL_ACCURACY * values[0]:
