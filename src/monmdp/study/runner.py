@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -15,7 +16,7 @@ from monmdp.machine import n_cores
 from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.plan import Batch, remaining, requested
 from monmdp.study.results import Results
-from monmdp.study.store import Store, is_disk_full, is_results_folder
+from monmdp.study.store import Store
 from monmdp.study.sweep import Sweep
 
 #: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
@@ -111,7 +112,7 @@ def plan_sweep(
 ) -> tuple[Report, list[Batch]]:
     """What a sweep would do, without writing or moving anything."""
     report = Report(Path(folder), requested(sweeps))
-    results = Results(folder, required=False) if is_results_folder(folder) else None
+    results = Results(folder, required=False) if (report.folder / "monmdp.json").exists() else None
     return report, report.plan(results, shard)
 
 
@@ -160,7 +161,7 @@ def run_sweep(
                 drive(chosen, batches, saver.save, watch)
         watch()
     except OSError as error:
-        if is_disk_full(error):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise MonMDPError(
                 f"The disk of {store.folder} is full; {report.done} runs are saved. Free some space and start again."
             ) from None
