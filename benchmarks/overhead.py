@@ -6,11 +6,12 @@ Prints the speed of two threads over one, and the time of runner and store as a 
 from __future__ import annotations
 
 import time
+from collections.abc import Generator, Sequence
 from tempfile import TemporaryDirectory
 
 import monmdp
-from monmdp.study.executors import Outcome, Threads, Tracker
-from monmdp.study.plan import BATCH
+from monmdp.study.executors import Outcome, Threads, Watch
+from monmdp.study.plan import BATCH, Batch
 from monmdp.study.runner import run_sweep
 from monmdp.study.sweep import Sweep
 
@@ -22,10 +23,10 @@ class Timed(Threads):
 
     seconds = 0.0
 
-    def train(self, tracker: Tracker) -> Outcome:
-        outcome = super().train(tracker)
-        self.seconds += outcome.seconds
-        return outcome
+    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
+        for outcomes in super().outcomes(batches, watch):
+            self.seconds += sum(outcome.seconds for outcome in outcomes)
+            yield outcomes
 
 
 if __name__ == "__main__":

@@ -69,9 +69,9 @@ class Made:
     def curve(self, column: str) -> np.ndarray:
         return self.columns[column]
 
-    def finals(self, columns: list[str]) -> dict[str, list]:
+    def finals(self, columns: list[str]) -> dict[str, np.ndarray]:
         assert columns == ["visit_counts"]
-        return {"visit_counts": self.visit_counts}
+        return {"visit_counts": np.array(self.visit_counts)}
 
 
 class MadeResults:

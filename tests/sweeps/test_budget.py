@@ -29,7 +29,7 @@ ALL_STEPS = sum(STEPS.values()) * sum(TIMES.values())  # 95,000 × 37
 @pytest.fixture
 def idle(monkeypatch):
     """Fail if anything is trained."""
-    monkeypatch.setattr(executors.Threads, "start", lambda *_: pytest.fail("the sweep was started"))
+    monkeypatch.setattr(executors.Threads, "outcomes", lambda *_: pytest.fail("the sweep was started"))
 
 
 @pytest.fixture(autouse=True)
@@ -289,7 +289,7 @@ def test_solved_follows_the_target(stored):
     assert results.cell("Hazard", "Ask", "DirectedModel").solved.tolist() == [True] * 3
     assert naive.solved.tolist() == (naive.final_returns >= exact.minimax_return - 1e-6).tolist()
     for cell in results.cells.values():
-        assert cell.finals(["solved"])["solved"] == cell.solved.tolist()
+        assert cell.finals(["solved"])["solved"].tolist() == cell.solved.tolist()
 
 
 def test_stored_runs_equal_trained_runs(stored):

@@ -10,7 +10,6 @@ from sweeping import TINY, assert_same
 
 import monmdp
 from monmdp.study import executors
-from monmdp.study.executors import Threads
 from monmdp.study.plan import remaining, requested
 
 MANY = monmdp.Sweep(["Walk", "Loop"], ["Full"], ["Naive", "UCB"], seeds=60, steps=100)
@@ -77,42 +76,46 @@ def test_shards_take_about_equally_long(count):
     assert max(work) - min(work) <= longest
 
 
-class Counting(Threads):
-    """Counts how many batches are trained at the same time, at most."""
+class Counting:
+    """`train_batch` that counts how many batches are trained at the same time, at most."""
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
-        self.now, self.most, self.lock = 0, 0, threading.Lock()
+    def __init__(self) -> None:
+        self.now, self.most, self.lock, self.train = 0, 0, threading.Lock(), executors.train_batch
 
-    def train(self, tracker):
+    def __call__(self, *arguments):
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
         try:
-            return super().train(tracker)
+            return self.train(*arguments)
         finally:
             with self.lock:
                 self.now -= 1
 
 
-def test_memory_limits_the_batches_at_the_same_time(tmp_path, monkeypatch):
+@pytest.fixture
+def counting(monkeypatch):
+    counting = Counting()
+    monkeypatch.setattr(executors, "train_batch", counting)
+    return counting
+
+
+def test_memory_limits_the_batches_at_the_same_time(counting, tmp_path, monkeypatch):
     """There is memory for one batch and a half, and there are four of the same size."""
     sweep = monmdp.Sweep(["Loop"], ["Ask"], ["Directed"], seeds=100, steps=100, points=10)
     (size,) = {batch.memory for batch in remaining(requested([sweep]), {}, (1, 1))}
-    executor = Counting(4)
     with monkeypatch.context() as patched:
         patched.setattr(executors, "available_bytes", lambda: 1.5 * size / executors.SHARE)
-        report = monmdp.run_sweep([sweep], tmp_path / "small", executor=executor)
+        report = monmdp.run_sweep([sweep], tmp_path / "small", threads=4)
     assert report.done == 100
-    assert executor.most == 1
+    assert counting.most == 1
     monmdp.run_sweep([sweep], tmp_path / "large", threads=4)
     assert_same(tmp_path / "small", tmp_path / "large")
 
 
-def test_threads_limit_the_batches_at_the_same_time(tmp_path):
-    executor = Counting(2)
-    monmdp.run_sweep([TINY], tmp_path, executor=executor)
-    assert executor.most <= 2
+def test_threads_limit_the_batches_at_the_same_time(counting, tmp_path):
+    monmdp.run_sweep([TINY], tmp_path, threads=2)
+    assert 0 < counting.most <= 2
 
 
 def test_too_little_memory_is_reported_before_training(tmp_path, monkeypatch):

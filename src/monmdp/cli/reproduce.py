@@ -164,15 +164,15 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
 
 def _print_solved(console: Console, report: Report) -> None:
     """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.results import fraction_solved
+    from monmdp.study.results import Results
 
-    solved = fraction_solved(report.folder, {request.identity for request in report.requested})
+    cells = {cell.identity: cell for cell in Results(report.folder, required=False).cells.values()}
     agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
     rows: dict[str, dict[str, list[str]]] = {}
     for request in report.requested:
-        if request.identity in solved:
+        if request.identity in cells:
             row = rows.setdefault(request.job.problem.name, {})
-            row.setdefault(request.job.agent_name, []).append(f"{solved[request.identity]:.0%}")
+            row.setdefault(request.job.agent_name, []).append(f"{cells[request.identity].solved.mean():.0%}")
     if not rows:
         return
     body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]

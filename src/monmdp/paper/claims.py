@@ -142,7 +142,7 @@ def _river_counts(results: Results, agent: str) -> tuple[Floats, Floats]:
     """Visit counts in RiverSwim + Button of all pairs, and of those with the monitor on, [seed, pairs] each."""
     cell = runs_of(results, "RiverSwim", "Button", agent)
     problem = evidence.problem_of(cell)
-    counts = np.array(cell.finals(["visit_counts"])["visit_counts"], np.float64)
+    counts = cell.finals(["visit_counts"])["visit_counts"].astype(np.float64)
     states = np.arange(problem.n_pairs) // problem.n_actions
     switched_on = states % len(problem.monitor.states) == problem.monitor.states.index("on")
     return counts, counts[:, switched_on]

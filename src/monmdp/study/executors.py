@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from monmdp import check
 from monmdp.machine import SHARE, available_bytes, n_cores
 from monmdp.study.plan import Batch
 from monmdp.training.curves import Curves
-from monmdp.training.job import Finished
+from monmdp.training.job import Finished, Job
 from monmdp.training.metrics import new_record
 
 #: Seconds between two reports of progress.
@@ -68,7 +69,7 @@ class Tracker:
 
 
 class Executor(ABC):
-    """Trains one list of batches. `drive` starts it, polls it until it returns None, and stops it.
+    """Trains one list of batches; `drive` runs it.
 
     running: the trackers of batches in training, by a key of the executor's choice.
     """
@@ -78,19 +79,16 @@ class Executor(ABC):
         self._done = 0, 0.0
 
     @abstractmethod
-    def start(self, batches: Sequence[Batch]) -> None:
-        """Accept batches, longest first; raises an error if one of them can never run."""
+    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
+        """Train batches, longest first; yields new outcomes, or an empty list a few times per second.
 
-    @abstractmethod
-    def poll(self, watch: Watch) -> Sequence[Outcome] | None:
-        """Outcomes since the last call, waiting a moment if there are none; None when all batches are done.
-
-        watch is for executors that cannot return for a longer time.
+        Raises an error at the start if a batch can never run; releases all resources when it is closed. watch is for
+        executors that cannot yield for a longer time.
         """
 
-    @abstractmethod
-    def stop(self) -> Sequence[Outcome]:
-        """End all training soon and release all resources; returns the finished seeds of stopped batches."""
+    def stop(self) -> list[Outcome]:
+        """End training soon; returns the finished seeds of stopped batches, by default none."""
+        return []
 
     def done(self) -> tuple[int, float]:
         """Training steps done so far, and the estimated seconds that they take on one core."""
@@ -115,13 +113,13 @@ def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outco
         return
     watched = 0.0
     try:
-        executor.start(batches)
-        while (outcomes := executor.poll(watch)) is not None:
-            for outcome in outcomes:
-                deliver(outcome)
-            if time.monotonic() - watched >= WATCH_EVERY:
-                watch()
-                watched = time.monotonic()
+        with closing(executor.outcomes(batches, watch)) as training:
+            for outcomes in training:
+                for outcome in outcomes:
+                    deliver(outcome)
+                if time.monotonic() - watched >= WATCH_EVERY:
+                    watch()
+                    watched = time.monotonic()
     finally:
         for outcome in executor.stop():
             deliver(outcome)
@@ -139,40 +137,29 @@ class Threads(Executor):
         self.threads = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
         self._fail_fast = fail_fast
         self._stop = np.zeros(1, np.int64)
-        self._waiting: deque[Batch] = deque()
         self._pool = ThreadPoolExecutor(self.threads)
 
-    def start(self, batches: Sequence[Batch]) -> None:
-        """Accept batches; one whose seed needs more memory than there is raises an error."""
-        self._waiting.extend(batches)
-        self._room = int(available_bytes() * SHARE)
-        max(batches, key=lambda batch: batch.memory).job.workers(1)
-
-    def poll(self, watch: Watch) -> list[Outcome] | None:
-        """Keep all threads busy, and wait for a batch to finish."""
-        used = sum(tracker.batch.memory for tracker in self.running.values())
-        while self._waiting and len(self.running) < self.threads:
-            batch = self._waiting[0]
-            if self.running and used + batch.memory > self._room:
-                break
-            self._waiting.popleft()
-            used += batch.memory
-            tracker = Tracker(batch, len(batch.job.point_steps))
-            self.running[self._pool.submit(self.train, tracker)] = tracker
-        if not self.running:
-            return None
-        finished, _ = wait(self.running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
-        return [self._outcome(future) for future in finished]
+    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
+        """Keep all threads busy while there is memory."""
+        max(batches, key=lambda batch: batch.memory).job.workers(1)  # raises an error if a seed needs too much memory
+        waiting, room = deque(batches), int(available_bytes() * SHARE)
+        while waiting or self.running:
+            used = sum(tracker.batch.memory for tracker in self.running.values())
+            while waiting and len(self.running) < self.threads:
+                if self.running and used + waiting[0].memory > room:
+                    break
+                batch = waiting.popleft()
+                used += batch.memory
+                tracker = Tracker(batch, len(batch.job.point_steps))
+                self.running[self._pool.submit(train_batch, tracker, self._stop, self._fail_fast)] = tracker
+            finished, _ = wait(self.running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
+            yield [self._outcome(future) for future in finished]
 
     def stop(self) -> list[Outcome]:
         """Stop every seed within milliseconds."""
         self._stop[0] = 1
         self._pool.shutdown(wait=True)
         return [self._outcome(future) for future in list(self.running) if future.exception() is None]
-
-    def train(self, tracker: Tracker) -> Outcome:
-        """Train the seeds of a batch one after the other; called on a thread of the pool."""
-        return train_batch(tracker, self._stop, self._fail_fast)
 
     def _outcome(self, future: Future[Outcome]) -> Outcome:
         self._finish(future)
@@ -199,3 +186,15 @@ def train_batch(tracker: Tracker, stop: np.ndarray, fail_fast: bool = False) -> 
             finished[seed] = result
     seconds = time.perf_counter() - started
     return Outcome(Batch(job, tuple(finished)), list(finished.values()), failures, seconds)
+
+
+def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
+    """Which jobs to run on a GPU: with "cuda" all, or an error; with "auto" those that a GPU, if any, can run."""
+    if device != "cpu":
+        from monmdp.cuda.backend import check_suitable, chosen, is_suitable
+
+        if chosen(device) == "cuda":
+            for job in jobs if device == "cuda" else ():
+                check_suitable(job)
+            return is_suitable
+    return lambda job: False

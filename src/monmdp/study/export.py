@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
 from monmdp.study.results import CellResults, Results
+from monmdp.study.store import folder_name
 from monmdp.training.curves import Curves
 from monmdp.training.metrics import METRICS
 
@@ -66,10 +66,10 @@ def runs_of(results: Curves | Path | str, average: bool = False, points: int | N
         check.whole(points, 1, "The number of points")
     for cell in _cells(results):
         if isinstance(cell, Curves):
-            problem, optimal_return = cell.problem.name, cell.optimal_return
+            problem = cell.problem.name
             curves = {metric.column: getattr(cell, metric.attribute) for metric in METRICS}
         else:
-            problem, optimal_return = cell.problem_name, cell.finals(["optimal_return"])["optimal_return"][0]
+            problem = cell.problem_name
             curves = cell.curves([metric.column for metric in METRICS])
         n_points = len(cell.steps)
         n_kept = min(points or n_points, n_points)
@@ -88,7 +88,7 @@ def runs_of(results: Curves | Path | str, average: bool = False, points: int | N
                 scalars={metric: values for metric, values in scalars.items() if not np.isnan(values).all()},
                 config=_flat({**cell.settings, **which}),
                 summary={
-                    "optimal_return": optimal_return,
+                    "optimal_return": cell.optimal_return,
                     "target_return": cell.target_return,
                     "final_return": float(cell.final_returns[rows].mean()),
                     "solved": float(cell.solved[rows].mean()),
@@ -133,7 +133,7 @@ def _write_tensorboard_run(run: RunCurve, folder: Path) -> None:
 
     now = time.time()
     names = (run.problem.replace(" + ", "+"), run.agent, run.seed)
-    place = folder.joinpath(*(re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100] for name in names))
+    place = folder.joinpath(*map(folder_name, names))
     while place.exists():  # different names may become the same file name
         place = place.with_name(f"{place.name}_")
     writer = EventFileWriter(str(place))

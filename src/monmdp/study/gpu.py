@@ -3,64 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
-from monmdp.cuda.backend import check_suitable, chosen, is_suitable, train_on_gpu
+from monmdp.cuda.backend import train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.study.executors import Executor, Outcome, Tracker, Watch
 from monmdp.study.plan import Batch
-from monmdp.training.job import Finished, Job
-
-
-def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
-    """Which jobs to run on the GPU: with "cuda" all, or an error; with "auto" those that a GPU, if any, can run."""
-    if chosen(device) != "cuda":
-        return lambda job: False
-    if device == "cuda":
-        for job in jobs:
-            check_suitable(job)
-        return lambda job: True
-    return is_suitable
+from monmdp.training.job import Finished
 
 
 class GPU(Executor):
     """All batches that fit into the memory of a GPU at once, then the next; a batch is delivered when it is whole."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._results: Any = None
-        self._finished: dict[int, dict[int, Finished]] = {}
-
-    def start(self, batches: Sequence[Batch]) -> None:
-        """Accept all batches."""
+    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
+        """Train all batches; watch is called meanwhile. Batches that are not whole when it is closed are dropped."""
+        started = time.perf_counter()
         self.running = {number: Tracker(batch) for number, batch in enumerate(batches)}
-        self._started = time.perf_counter()
-
-    def poll(self, watch: Watch) -> list[Outcome] | None:
-        """Wait for the next whole batch; watch is called meanwhile."""
-        if self._results is None:
-            work = [Work(tracker.batch.job, tracker.batch.seeds, number) for number, tracker in self.running.items()]
-            self._results = train_on_gpu(work, watcher=lambda parts, steps: self._watch(parts, steps, watch))
-        for part, results in self._results:
-            number, tracker = part.number, self.running[part.number]
-            self._rows(part)[:, 0] = part.job.steps
-            finished = self._finished.setdefault(number, {})
-            finished.update(zip(part.seeds, results, strict=True))
-            if len(finished) == len(tracker.batch.seeds):
-                self._finish(number)
-                ordered = [finished[seed] for seed in tracker.batch.seeds]
-                del self._finished[number]
-                return [Outcome(tracker.batch, ordered, [], time.perf_counter() - self._started)]
-        return None
-
-    def stop(self) -> list[Outcome]:
-        """End training; batches that are not whole are dropped."""
-        if self._results is not None:
-            self._results.close()
-        return []
+        finished: list[dict[int, Finished]] = [{} for _ in batches]
+        work = [Work(batch.job, batch.seeds, number) for number, batch in enumerate(batches)]
+        training: Any = train_on_gpu(work, watcher=lambda parts, steps: self._watch(parts, steps, watch))
+        with closing(training):
+            for part, results in training:
+                number, batch = part.number, batches[part.number]
+                self._rows(part)[:, 0] = part.job.steps
+                finished[number].update(zip(part.seeds, results, strict=True))
+                if len(finished[number]) == len(batch.seeds):
+                    self._finish(number)
+                    ordered = [finished[number].pop(seed) for seed in batch.seeds]
+                    yield [Outcome(batch, ordered, [], time.perf_counter() - started)]
 
     def _watch(self, parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:
         for part, done in zip(parts, steps, strict=True):

@@ -6,7 +6,7 @@ import logging
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,10 +44,28 @@ class RayCluster(Executor):
             _check_reachable(address)
         self._ray: Any = ray
         self._address = address
-        self._waiting: deque[Batch] = deque()
 
-    def start(self, batches: Sequence[Batch]) -> None:
-        """Join the cluster, and check that every batch fits into the memory of a node."""
+    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
+        """Submit twice as many batches as there are cores, so that no core waits; closing leaves the cluster."""
+        ray = self._ray
+        try:
+            self._join(max(batches, key=lambda batch: batch.memory))
+            remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
+            waiting = deque(batches)
+            while waiting or self.running:
+                in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+                while waiting and len(self.running) < in_flight:
+                    batch = waiting.popleft()
+                    self.running[remote.options(memory=batch.memory).remote(batch)] = Tracker(batch)
+                ready, _ = ray.wait(list(self.running), num_returns=1, timeout=0.5)
+                yield [self._outcome(reference) for reference in ready]
+        finally:
+            for reference in self.running:
+                ray.cancel(reference, force=True)
+            ray.shutdown()
+
+    def _join(self, largest: Batch) -> None:
+        """Join the cluster, and check that the largest batch fits into the memory of a node."""
         ray = self._ray
         try:
             # "local" starts a cluster of its own; None would join any that happens to run on this machine
@@ -58,25 +76,11 @@ class RayCluster(Executor):
             raise MonMDPError(f"The Ray cluster at {self._address or 'this machine'} cannot be used: {first}") from None
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
         room = max((resources.get("memory", 0) for resources in nodes), default=0)
-        largest = max(batches, key=lambda batch: batch.memory)
         if largest.memory > room:
             raise MonMDPError(
                 f"{largest} needs {readable(largest.memory)} of memory, and no node of the Ray cluster has more than "
                 f"{readable(room)}."
             )
-        self._remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
-        self._waiting.extend(batches)
-
-    def poll(self, watch: Watch) -> list[Outcome] | None:
-        """Submit twice as many batches as there are cores, so that no core waits, and wait for one to finish."""
-        in_flight = 2 * max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-        while self._waiting and len(self.running) < in_flight:
-            batch = self._waiting.popleft()
-            self.running[self._remote.options(memory=batch.memory).remote(batch)] = Tracker(batch)
-        if not self.running:
-            return None
-        ready, _ = self._ray.wait(list(self.running), num_returns=1, timeout=0.5)
-        return [self._outcome(reference) for reference in ready]
 
     def _outcome(self, reference: Any) -> Outcome:
         batch = self.running[reference].batch
@@ -88,13 +92,6 @@ class RayCluster(Executor):
         self.running[reference].progress[:, 0] = batch.job.steps
         self._finish(reference)
         return Outcome(Batch(batch.job, seeds), finished, failures, seconds)
-
-    def stop(self) -> list[Outcome]:
-        """Cancel what is running and leave the cluster."""
-        for reference in self.running:
-            self._ray.cancel(reference, force=True)
-        self._ray.shutdown()
-        return []
 
 
 def _check_reachable(address: str) -> None:

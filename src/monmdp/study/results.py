@@ -6,7 +6,7 @@ Only small summaries are kept in memory; curves are read from disk on demand.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ from monmdp.join import make
 from monmdp.machine import n_cores
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, read_table, write_parquet
+from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, write_parquet
 from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
@@ -75,32 +75,36 @@ class CellResults:
         """One metric, [seed, point]."""
         return self.curves([column])[column]
 
-    def finals(self, columns: Sequence[str]) -> dict[str, list[Any]]:
-        """Column → one value per seed, in the order of `seeds`: target_return, final_return, solved, visit_counts, …"""
+    def finals(self, columns: Sequence[str]) -> dict[str, np.ndarray]:
+        """Column → values [seed] or, of final tables, [seed, entry]: target_return, solved, visit_counts, …"""
         table = self.rows("tables", columns)
-        return {name: table.column(name).to_pylist() for name in columns}
+        return {name: np.array(table.column(name).to_pylist()) for name in columns}
 
     def final_table(self, column: str, seed: int) -> np.ndarray:
         """visit_counts or q of one seed, [S, A]; needs a problem that can be rebuilt from its names."""
         if self.problem is None:
             raise MonMDPError(f"{self.problem_name} cannot be built again from its name.")
-        values = self.rows("tables", [column]).column(column)[self.seeds.index(seed)].values
-        return np.array(values.to_numpy(zero_copy_only=False).reshape(self.problem.n_states, self.problem.n_actions))
+        table = self.finals([column])[column][self.seeds.index(seed)]
+        return np.array(table.reshape(self.problem.n_states, self.problem.n_actions))
 
     @cached_property
-    def _outcome(self) -> tuple[Floats, float]:
-        finals = self.finals(["final_return", "target_return"])
-        return np.array(finals["final_return"], np.float64), float(finals["target_return"][0])
+    def _returns(self) -> dict[str, np.ndarray]:
+        return self.finals(["final_return", "target_return", "optimal_return"])
 
     @property
     def final_returns(self) -> Floats:
         """Return of the last greedy policy, [seed]."""
-        return self._outcome[0]
+        return self._returns["final_return"]
 
     @property
     def target_return(self) -> float:
         """The return that can be learned; see `Curves`."""
-        return self._outcome[1]
+        return float(self._returns["target_return"][0])
+
+    @property
+    def optimal_return(self) -> float:
+        """The return of the optimal policy."""
+        return float(self._returns["optimal_return"][0])
 
     @property
     def solved(self) -> Booleans:
@@ -125,24 +129,6 @@ class CellResults:
         return policy_return(self.problem, np.full(shape, 1.0 / self.problem.n_actions))
 
 
-def fraction_solved(folder: Path | str, identities: Collection[str]) -> dict[str, float]:
-    """Identity → fraction of seeds that ended with the target return; reads the tables of these cells only."""
-    paths = [path for path in Store(folder).files("tables") if path.stem.partition("-")[0] in identities]
-    runs: dict[str, dict[int, bool]] = {}
-    with ThreadPoolExecutor(n_cores()) as pool:
-        for entry, table in pool.map(lambda path: read_table(path, ["seed", "solved"]), paths):
-            seeds, solved = (table.column(name).to_pylist() for name in ("seed", "solved"))
-            runs.setdefault(entry.identity, {}).update(zip(seeds, solved, strict=True))
-    return {identity: sum(seeds.values()) / len(seeds) for identity, seeds in runs.items()}
-
-
-def _entry_or_damage(path: Path) -> Entry | DamagedFileError:
-    try:
-        return read_entry(path)
-    except DamagedFileError as damage:
-        return damage
-
-
 class Results:
     """The cells of a folder; environments, monitors and agents in the paper's order and then by name.
 
@@ -156,12 +142,13 @@ class Results:
         self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
         store = Store(folder)
-        files = [(kind, path) for kind in KINDS for path in store.files(kind)]
         with ThreadPoolExecutor(n_cores()) as pool:
-            entries = list(pool.map(_entry_or_damage, [path for _, path in files]))
-        for (kind, path), entry in zip(files, entries, strict=True):
-            if isinstance(entry, DamagedFileError):
-                self.damage[path] = str(entry)
+            reading = [(kind, path, pool.submit(read_entry, path)) for kind in KINDS for path in store.files(kind)]
+        for kind, path, future in reading:
+            try:
+                entry = future.result()
+            except DamagedFileError as damage:
+                self.damage[path] = str(damage)
             else:
                 settings[entry.identity] = entry.settings
                 self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,10 @@ from typing import Any
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
-from monmdp.study.executors import Executor, Outcome, Threads, drive
+from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.plan import Batch, remaining, requested
 from monmdp.study.results import Results
-from monmdp.study.store import Store, is_disk_full, is_results_folder
+from monmdp.study.store import Store
 from monmdp.study.sweep import Sweep
 
 #: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
@@ -111,7 +112,7 @@ def plan_sweep(
 ) -> tuple[Report, list[Batch]]:
     """What a sweep would do, without writing or moving anything."""
     report = Report(Path(folder), requested(sweeps))
-    results = Results(folder, required=False) if is_results_folder(folder) else None
+    results = Results(folder, required=False) if (report.folder / "monmdp.json").exists() else None
     return report, report.plan(results, shard)
 
 
@@ -131,12 +132,20 @@ def run_sweep(
     "cpu", "cuda", or "auto" for a GPU if there is one; with "auto" the CPU trains the agents that no GPU can run.
     """
     requests = requested(sweeps)  # before anything is written: a sweep with an error leaves no trace
-    assign = _assignment(requests, executor, threads, device)
+    runs_on_gpu = gpu_filter(device, [request.job for request in requests])
+    if device != "cpu" and executor is not None:
+        raise MonMDPError("A sweep runs on a GPU of this machine or on a cluster, not both; choose the device 'cpu'.")
+    cpu = Threads(threads) if executor is None else executor
     store = Store(folder, create=True)
     report, results = Report(store.folder, requests), Results(store.folder, required=False)
     for path, message in results.damage.items():
         report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
-    assigned = assign(report.plan(results, shard))
+    left = report.plan(results, shard)
+    assigned = [(cpu, [batch for batch in left if not runs_on_gpu(batch.job)])]
+    if device != "cpu":
+        from monmdp.study.gpu import GPU
+
+        assigned.insert(0, (GPU(), [batch for batch in left if runs_on_gpu(batch.job)]))
     started = time.perf_counter()
 
     def watch() -> None:
@@ -152,34 +161,10 @@ def run_sweep(
                 drive(chosen, batches, saver.save, watch)
         watch()
     except OSError as error:
-        if is_disk_full(error):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise MonMDPError(
                 f"The disk of {store.folder} is full; {report.done} runs are saved. Free some space and start again."
             ) from None
         raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
     report.seconds = time.perf_counter() - started
     return report
-
-
-#: Batches by the executor that trains them.
-Assigned = list[tuple[Executor, list[Batch]]]
-
-
-def _assignment(
-    requests: Sequence[Batch], executor: Executor | None, threads: int | None, device: str
-) -> Callable[[list[Batch]], Assigned]:
-    """The function that assigns batches to executors; errors of the choice are raised here."""
-    cpu = Threads(threads) if executor is None else executor
-    if device == "cpu":
-        return lambda batches: [(cpu, batches)]
-    from monmdp.study.gpu import GPU, gpu_filter
-
-    runs_on_gpu = gpu_filter(device, [request.job for request in requests])
-    if executor is not None:
-        raise MonMDPError("A sweep runs on a GPU of this machine or on a cluster, not both; choose the device 'cpu'.")
-
-    def assign(batches: list[Batch]) -> Assigned:
-        suited = [batch for batch in batches if runs_on_gpu(batch.job)]
-        return [(GPU(), suited), (cpu, [batch for batch in batches if not runs_on_gpu(batch.job)])]
-
-    return assign

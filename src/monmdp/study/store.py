@@ -11,7 +11,6 @@ tables of some seeds are written first and their curves last; a run counts when 
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -63,11 +62,6 @@ class Entry:
     seeds: tuple[int, ...]
 
 
-def is_results_folder(folder: Path | str) -> bool:
-    """Whether a folder has been used for results."""
-    return (Path(folder) / "monmdp.json").exists()
-
-
 class Store:
     """A results folder."""
 
@@ -78,6 +72,8 @@ class Store:
             self._create()
         elif not self.folder.is_dir():
             raise MonMDPError(f"There is no results folder {self.folder}.")
+        elif not self._format_file.exists():
+            raise MonMDPError(f"{self.folder} is not a results folder: it has no {self._format_file.name}.")
         self._check_format()
 
     def _create(self) -> None:
@@ -91,8 +87,6 @@ class Store:
             raise MonMDPError(f"The folder {self.folder} cannot be written: permission denied.")
 
     def _check_format(self) -> None:
-        if not self._format_file.exists():
-            raise MonMDPError(f"{self.folder} is not a results folder: it has no {self._format_file.name}.")
         try:
             number = json.loads(self._format_file.read_text())["format"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -105,7 +99,7 @@ class Store:
 
     def place(self, kind: str, settings: Mapping[str, Any]) -> Path:
         """The folder of the curves or tables of runs with these settings."""
-        return self.folder / kind / Path(*(_folder_name(settings[label]) for label in LABELS))
+        return self.folder / kind / Path(*(folder_name(settings[label]) for label in LABELS))
 
     def files(self, kind: str = "curves") -> Iterator[Path]:
         """All files of a kind, in a stable order."""
@@ -157,37 +151,6 @@ def read_entry(path: Path) -> Entry:
     return _opened(path)[0]
 
 
-def read_table(path: Path, columns: Sequence[str] | None = None) -> tuple[Entry, pa.Table]:
-    """The description and the rows of a file; a metric that it does not have is null."""
-    import pyarrow as pa
-
-    entry, file = _opened(path)
-    names = file.schema_arrow.names
-    added = {metric.column: metric for metric in METRICS if "step" in names and metric.column not in names}
-    for column in columns or ():
-        if column not in names and column not in added:
-            raise MonMDPError(f"Results have no column {column!r}. {nearest(column, names)}")
-    table = file.read(columns=columns, use_threads=False)
-    for column, metric in added.items():
-        if columns is None or column in columns:
-            nulls = pa.nulls(file.metadata.num_rows, pa.from_numpy_dtype(metric.dtype))
-            table = table.append_column(column, nulls)
-    return entry, table
-
-
-def read_runs(entries: Iterable[Entry], seeds: Iterable[int], columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows of the given seeds, in their order, from files of one cell; a run in two files counts once."""
-    import pyarrow as pa
-
-    runs: dict[int, pa.Table] = {}
-    for entry in entries:
-        _, table = read_table(entry.path, columns)
-        length = len(table) // len(entry.seeds)
-        for i, seed in enumerate(entry.seeds):
-            runs.setdefault(seed, table.slice(i * length, length))
-    return pa.concat_tables([runs[seed] for seed in seeds], promote_options="default")
-
-
 def _opened(path: Path) -> tuple[Entry, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -204,6 +167,37 @@ def _opened(path: Path) -> tuple[Entry, Any]:
         return Entry(path, described["identity"], described["settings"], tuple(described["seeds"])), file
     except (KeyError, ValueError, TypeError, pa.ArrowException):
         raise DamagedFileError(path, "was not written by monmdp") from None
+
+
+def read_runs(entries: Iterable[Entry], seeds: Iterable[int], columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of the given seeds, in their order, from files of one cell; a run in two files counts once."""
+    import pyarrow as pa
+
+    runs: dict[int, pa.Table] = {}
+    for entry in entries:
+        table = _read_table(entry.path, columns)
+        length = len(table) // len(entry.seeds)
+        for i, seed in enumerate(entry.seeds):
+            runs.setdefault(seed, table.slice(i * length, length))
+    return pa.concat_tables([runs[seed] for seed in seeds], promote_options="default")
+
+
+def _read_table(path: Path, columns: Sequence[str] | None) -> pa.Table:
+    """The rows of a file; a metric that it does not have is null."""
+    import pyarrow as pa
+
+    _, file = _opened(path)
+    names = file.schema_arrow.names
+    added = {metric.column: metric for metric in METRICS if "step" in names and metric.column not in names}
+    for column in columns or ():
+        if column not in names and column not in added:
+            raise MonMDPError(f"Results have no column {column!r}. {nearest(column, names)}")
+    table = file.read(columns=columns, use_threads=False)
+    for column, metric in added.items():
+        if columns is None or column in columns:
+            nulls = pa.nulls(file.metadata.num_rows, pa.from_numpy_dtype(metric.dtype))
+            table = table.append_column(column, nulls)
+    return table
 
 
 def _curves(curves: Curves) -> pa.Table:
@@ -297,11 +291,6 @@ def write_atomically(path: Path, content: bytes, flush: bool = True) -> None:
         raise
 
 
-def is_disk_full(error: BaseException) -> bool:
-    """Whether an error means that there is no space left."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """A name as a folder: readable, valid on every system, and without `key=value`, which readers take for a column."""
     return re.sub(r"[^\w.+-]+", "_", name).strip("_")[:100]

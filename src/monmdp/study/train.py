@@ -11,7 +11,7 @@ import numpy as np
 from monmdp.agents.base import Agent
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
-from monmdp.study.executors import Executor, Outcome, Threads, drive
+from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.plan import Batch, cut
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
@@ -55,11 +55,10 @@ def train(
     job = everything.job
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
-    if device != "cpu":
-        from monmdp.study.gpu import GPU, gpu_filter
+    if gpu_filter(device, [job])(job):
+        from monmdp.study.gpu import GPU
 
-        if gpu_filter(device, [job])(job):
-            executor, batches = GPU(), [everything]
+        executor, batches = GPU(), [everything]
     started = time.perf_counter()
     finished: dict[int, Finished] = {}
     status = dict.fromkeys(everything.seeds, (0, np.nan, 0))
