@@ -46,10 +46,8 @@ def training_kernel(program: Program, capability: tuple[int, int]) -> str:
         bounds = (shape.threads, shape.blocks)
         return compile_kernel(training_body(program), 2, capability, bounds, agent.__name__, from_start=own)
 
-    if not own:
-        return make()
     key = f"{agent.__module__}.{agent.__name__} {schema} {capability} {shape.threads} {shape.blocks} {noisy}"
-    return kept(key, make)
+    return kept(key, make) if own else make()
 
 
 @functools.lru_cache(maxsize=8)

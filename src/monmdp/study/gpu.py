@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.cuda.backend import check_suitable, chosen, is_suitable, train_on_gpu
+from monmdp.cuda.backend import check_suitable, chosen, train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.study.executors import Executor, Outcome, Tracker, Watch
 from monmdp.study.plan import Batch
@@ -23,7 +23,7 @@ def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
         for job in jobs:
             check_suitable(job)
         return lambda job: True
-    return is_suitable
+    return lambda job: job.agent.device_kernel is not None
 
 
 class GPU(Executor):
