@@ -282,10 +282,6 @@ def unpack(group: Group, content: np.ndarray) -> list[Finished]:
         recorded[Record._fields.index("returns")] = returns
     none = np.zeros((runs, 0))
     tables = {name.removeprefix("memory."): state[name] if name in group.state.names else none for name in TABLES}
-    return [
-        (
-            Record(*(values[i] for values in recorded)),
-            {**{name: table[i] for name, table in tables.items()}, "remarks": []},
-        )
-        for i in range(runs)
-    ]
+    records = (Record(*values) for values in zip(*recorded, strict=True))
+    finals = (dict(zip(tables, values, strict=True), remarks=[]) for values in zip(*tables.values(), strict=True))
+    return list(zip(records, finals, strict=True))
