@@ -410,7 +410,7 @@ class DirectedModel(Agent):
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         if self.minimum_reward is None:
-            raise MonMDPError("DirectedModel needs minimum_reward before it can start.")
+            raise MonMDPError("DirectedModel needs minimum_reward, or in live training a reward_range.")
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
         n_successors = self._n_successors(world, steps)
