@@ -55,7 +55,7 @@ def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     group = pack(job_of(agent), SEEDS, STOP)
     used = np.zeros(group.size, bool)
     for name, value in arrays_of(group).items():
-        offset, stride = group.place(name)
+        offset, stride = group.places[name]
         assert offset % UNIT == stride % UNIT == 0
         for i in range(len(SEEDS)):
             part = used[offset + i * stride : offset + i * stride + value.nbytes]
@@ -77,8 +77,8 @@ def test_first_values_are_those_of_each_seed(agent: Any) -> None:
                 assert table[i, leaf.word] == number_word(leaf, value), leaf.name
             elif leaf.name in state.dtype.names:
                 assert np.array_equal(state[leaf.name][i], value, equal_nan=leaf.dtype.kind == "f"), leaf.name
-            elif leaf.name in group.rest and group.rest[leaf.name].word is not None:
-                assert (value.reshape(-1).view(np.uint32) == group.rest[leaf.name].word).all(), leaf.name
+            elif leaf.name in group.filled:
+                assert (value.reshape(-1).view(np.uint32) == group.filled[leaf.name]).all(), leaf.name
     assert group.seeds_differ == (isinstance(agent, Lucky) or not isinstance(job.agent, HasSeededMemory))
 
 
@@ -120,7 +120,7 @@ def test_rows_refer_to_arrays_and_onchip_memory() -> None:
         if leaf.name in group.shared:
             assert (place == addresses[id(value)]).all()
             continue
-        offset, stride = group.place(leaf.name)
+        offset, stride = group.places[leaf.name]
         if (place < 0).all():
             near += 1
             assert (-1 - place == offset - group.state_start).all()

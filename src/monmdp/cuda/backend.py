@@ -51,25 +51,19 @@ def chosen(name: str) -> str:
     """`cpu` or `cuda`; without a usable GPU, `cuda` raises an error and `auto` means the CPU."""
     if name not in DEVICES:
         raise MonMDPError(f"The device is one of {', '.join(DEVICES)}, not {name!r}.")
-    if name == "cpu":
-        return name
-    try:
-        device()
-    except MissingGPUError:
-        if name == "cuda":
-            raise
-        return "cpu"
-    return "cuda"
-
-
-def is_suitable(job: Job) -> bool:
-    """Whether a job's agent declares a device kernel."""
-    return job.agent.device_kernel is not None
+    if name != "cpu":
+        try:
+            device()
+            return "cuda"
+        except MissingGPUError:
+            if name == "cuda":
+                raise
+    return "cpu"
 
 
 def check_suitable(job: Job) -> None:
     """Refuse an agent without a device kernel."""
-    if not is_suitable(job):
+    if job.agent.device_kernel is None:
         raise UnsuitableError(f"{type(job.agent).__name__} has no kernel for GPUs. {ADVICE}")
 
 
@@ -81,8 +75,6 @@ def train_on_gpu(
     Work that does not fit into memory is cut into parts with the same number. A caller should return quickly from
     a result, for example by saving it in another thread, since evaluations are started between results.
     """
-    for part in work:
-        check_suitable(part.job)
     gpu = device()
     usable = int(gpu.free() * SHARE)
     scratch = min(SCRATCH_BYTES, usable // 4)
@@ -141,10 +133,9 @@ class Launch:
             table, state = first_values(group, self.base + offset, addresses, self.program.shape.onchip)
             tables.append(table)
             send(offset + group.state_start, state)
-            for item in group.rest.values():
-                if item.word is not None:
-                    place = self.base + offset + item.offset
-                    gpu.fill(place, item.word, item.stride * len(group.seeds), stream)
+            for name, word in group.filled.items():
+                place, stride = group.places[name]
+                gpu.fill(self.base + offset + place, word, stride * len(group.seeds), stream)
         send(self.size, np.concatenate(tables))
         begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
         gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, self.onchip)
@@ -178,7 +169,7 @@ class Launch:
         """The parts, and the steps and points that their seeds have done."""
         for group, parts, offset in self.groups:
             done = np.zeros((len(group.seeds), 2), np.int64)
-            gpu.fetch(self.base + offset + group.rest["progress"].offset, done)
+            gpu.fetch(self.base + offset + group.places["progress"][0], done)
             yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
 
 

@@ -37,7 +37,7 @@ class UnsuitableError(MonMDPError):
 @functools.lru_cache(maxsize=64)
 def training_kernel(program: Program, capability: tuple[int, int]) -> str:
     """The training kernel of a program; those of this package's agents are kept on disk."""
-    agent, schema, shape, noisy = program
+    agent, _, shape, _ = program
     own = agent.__module__.startswith("monmdp.")
 
     def make() -> str:
@@ -46,10 +46,7 @@ def training_kernel(program: Program, capability: tuple[int, int]) -> str:
         bounds = (shape.threads, shape.blocks)
         return compile_kernel(training_body(program), 2, capability, bounds, agent.__name__, from_start=own)
 
-    if not own:
-        return make()
-    key = f"{agent.__module__}.{agent.__name__} {schema} {capability} {shape.threads} {shape.blocks} {noisy}"
-    return kept(key, make)
+    return kept(f"{program} {capability}", make) if own else make()
 
 
 @functools.lru_cache(maxsize=8)

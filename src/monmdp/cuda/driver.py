@@ -50,8 +50,8 @@ class Device:
         self._functions: dict[str, Any] = {}
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        result = getattr(self._driver, name)(*arguments)
-        code, values = (result[0], result[1:]) if isinstance(result, tuple) else (result, ())
+        """The result of a driver function that has at most one, or an error."""
+        code, *values = getattr(self._driver, name)(*arguments)
         if int(code) != 0:
             if code == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
                 raise MonMDPError(
@@ -59,7 +59,7 @@ class Device:
                     "it, or the problem is too large."
                 )
             raise MonMDPError(f"The GPU failed: {name} returned {code.name}.")
-        return values[0] if len(values) == 1 else values or None
+        return values[0] if values else None
 
     def attribute(self, name: str) -> int:
         """An attribute of the device by its name in CUDA."""
@@ -77,8 +77,8 @@ class Device:
 
     def free(self) -> int:
         """Bytes of device memory that can be allocated."""
-        result = self._driver.cuMemGetInfo()
-        return int(result[1]) if int(result[0]) == 0 else 0
+        code, free, _ = self._driver.cuMemGetInfo()
+        return int(free) if int(code) == 0 else 0
 
     def take(self, size: int) -> int:
         """The address of newly allocated memory."""
@@ -145,8 +145,7 @@ class Device:
         return event
 
     def is_over(self, event: Any) -> bool:
-        result = self._driver.cuEventQuery(event)
-        code = result[0] if isinstance(result, tuple) else result
+        (code,) = self._driver.cuEventQuery(event)
         if code == self._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
         if int(code) != 0:

@@ -110,20 +110,13 @@ def aligned(size: int, unit: int = ALIGNMENT) -> int:
     return -(-size // unit) * unit
 
 
-class Separate(NamedTuple):
-    """An array of all runs of a group outside results and state; word: the four bytes to fill it with, or None."""
-
-    offset: int
-    stride: int
-    word: int | None
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """Some seeds of a job on the device.
 
-    shared: arrays that no kernel writes, by name. results and state: the arrays of a run in these sections, as a
-    structured type; rest: the other arrays, by name. run: the run of the first seed.
+    run: the run of the first seed. shared: arrays that no kernel writes, by name. results and state: the arrays of a
+    run in these sections, as a structured type. places: for every array that is not shared, where that of the first run
+    begins in the group, and the distance between runs. filled: arrays to fill with a word of four bytes, by name.
     """
 
     job: Job
@@ -133,7 +126,8 @@ class Group:
     shared: dict[str, np.ndarray]
     results: Any
     state: Any
-    rest: dict[str, Separate]
+    places: dict[str, tuple[int, int]]
+    filled: dict[str, int]
     size: int
     seeds_differ: bool
 
@@ -145,13 +139,6 @@ class Group:
     def copied_back(self) -> int:
         """Where the state ends, and with it what is copied back."""
         return self.state_start + aligned(self.state.itemsize * len(self.seeds))
-
-    def place(self, name: str) -> tuple[int, int]:
-        """Where the first run's array begins in the group, and the distance between runs."""
-        for section, start in ((self.results, 0), (self.state, self.state_start)):
-            if name in section.names:
-                return start + section.fields[name][1], section.itemsize
-        return self.rest[name].offset, self.rest[name].stride
 
     def onchip_bytes(self, room: int) -> int:
         """The size of the arrays at the beginning of a run's state that fit into `room` bytes."""
@@ -166,30 +153,33 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     shared: dict[str, np.ndarray] = {}
     results: dict[str, np.ndarray] = {}
     state: dict[str, np.ndarray] = {}
-    rest: dict[str, tuple[int, int | None]] = {}
+    rest: dict[str, np.ndarray] = {}
+    filled = {"progress": 0}
     for leaf, value in zip(schema.leaves, leaf_values(run), strict=True):
-        name = leaf.name
         if not leaf.ndim:
             continue
         if leaf.root in ("world", "point_steps", "stop") or not value.flags.writeable:
-            shared[name] = value
-        elif name in ("progress", "snapshots.policies"):
-            rest[name] = value.nbytes, 0 if name == "progress" else None
+            section = shared
+        elif leaf.name in ("progress", "snapshots.policies"):
+            section = rest
         elif leaf.root in ("record", "snapshots"):
-            results[name] = value
-        elif name in TABLES or (word := constant_word(value)) is None:
-            state[name] = value
+            section = results
+        elif leaf.name in TABLES or (word := constant_word(value)) is None:
+            section = state
         else:
-            rest[name] = value.nbytes, word
-    by_size = dict(sorted(state.items(), key=lambda item: item[1].nbytes))
-    separate: dict[str, Separate] = {}
+            section, filled[leaf.name] = rest, word
+        section[leaf.name] = value
+    places: dict[str, tuple[int, int]] = {}
+    size = 0
+    per_run = _per_run(results), _per_run(dict(sorted(state.items(), key=lambda item: item[1].nbytes)))
+    for arrays in per_run:
+        places |= {name: (size + offset, arrays.itemsize) for name, (_, offset, *_) in arrays.fields.items()}
+        size += aligned(arrays.itemsize * len(seeds))
+    for name, value in rest.items():
+        places[name] = size, aligned(value.nbytes, UNIT)
+        size += aligned(places[name][1] * len(seeds))
     differ = _seeds_differ(job, seeds, run.memory)
-    sections = (_per_run(results), _per_run(by_size))
-    size = sum(aligned(section.itemsize * len(seeds)) for section in sections)
-    for name, (nbytes, word) in rest.items():
-        separate[name] = Separate(size, aligned(nbytes, UNIT), word)
-        size += aligned(separate[name].stride * len(seeds))
-    return Group(job, seeds, schema, run, shared, *sections, separate, size, differ)
+    return Group(job, seeds, schema, run, shared, *per_run, places, filled, size, differ)
 
 
 def _per_run(arrays: dict[str, np.ndarray]) -> Any:
@@ -215,7 +205,7 @@ def _seeds_differ(job: Job, seeds: list[int], memory: Any) -> bool:
     if not isinstance(job.agent, HasSeededMemory):
         return True
     declared = job.agent.seeded(job.world, seeds[0])
-    other = job.agent.memory(job.world, job.steps, seeds[-1]) if len(seeds) > 1 else memory
+    other = job.agent.memory(job.world, job.steps, seeds[-1])
     for leaf, one, two in zip(schema_of(other).leaves, leaf_values(memory), leaf_values(other), strict=True):
         fixed = leaf.ndim > 0 and not one.flags.writeable
         if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
@@ -258,7 +248,7 @@ def first_values(group: Group, base: int, addresses: dict[int, int], room: int) 
         if name in group.shared:
             table[:, leaf.word] = addresses[id(value)]
             continue
-        offset, stride = group.place(name)
+        offset, stride = group.places[name]
         table[:, leaf.word] = base + offset + number * stride
         if name in group.state.names:
             state[name] = value
@@ -292,10 +282,6 @@ def unpack(group: Group, content: np.ndarray) -> list[Finished]:
         recorded[Record._fields.index("returns")] = returns
     none = np.zeros((runs, 0))
     tables = {name.removeprefix("memory."): state[name] if name in group.state.names else none for name in TABLES}
-    return [
-        (
-            Record(*(values[i] for values in recorded)),
-            {**{name: table[i] for name, table in tables.items()}, "remarks": []},
-        )
-        for i in range(runs)
-    ]
+    records = (Record(*values) for values in zip(*recorded, strict=True))
+    finals = (dict(zip(tables, values, strict=True), remarks=[]) for values in zip(*tables.values(), strict=True))
+    return list(zip(records, finals, strict=True))

@@ -77,11 +77,10 @@ def waves(work: Iterable[Work], room: int) -> list[list[Work]]:
             )
         seeds = part.seeds
         while seeds:
-            fit = left // need
-            if not result or fit == 0:
+            if left < need:
                 result.append([])
                 left = room
-                continue
+            fit = left // need
             chosen, seeds = seeds[:fit], seeds[fit:]
             result[-1].append(Work(part.job, chosen, part.number))
             left -= need * len(chosen)

@@ -21,7 +21,6 @@ from monmdp.agents.directed import find_goal
 from monmdp.cuda.intrinsics import address_of, array_at
 from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
-from monmdp.problem import Dynamics
 from monmdp.training.loop import LISTEN_EVERY, Cursor
 from monmdp.training.metrics import count_step
 
@@ -69,10 +68,6 @@ def _lead(world, memory, keys, cursor, tally, until, progress, stop, message, la
     """Act, step, observe and learn Q; all lanes know everything, the first one writes the message."""
     state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
     n_actions = memory.q.shape[1]
-    dynamics = Dynamics(
-        world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
-        world.monitor_reward, world.observe_probability, world.terminated,
-    )  # fmt: skip
     cuda.syncwarp(EVERYONE)
     while step < until:
         if step % LISTEN_EVERY == 0:
@@ -87,16 +82,16 @@ def _lead(world, memory, keys, cursor, tally, until, progress, stop, message, la
         if action == TOWARD_GOAL:
             action = choose_toward(memory, state * n_actions, goal, draws, lane)
         pair = state * n_actions + action
-        outcome = draw_outcome(dynamics, pair, keys.world, step)
+        outcome = draw_outcome(world, pair, keys.world, step)
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         if lane == 0:
             message[PAIR], message[STATE], message[NEXT] = pair, state, next_state
             message[ENDED] = 1 if terminated else 0
         cuda.syncthreads()  # the next row is known
-        observed = draw_observed(dynamics, outcome, keys.observe, step)
+        observed = draw_observed(world, outcome, keys.observe, step)
         proxy_reward = np.nan
         if observed or sees_everything:
-            proxy_reward = draw_reward(dynamics, outcome, keys.noise, step)
+            proxy_reward = draw_reward(world, outcome, keys.noise, step)
         visits = memory.visits[pair] + 1
         cuda.syncwarp(EVERYONE)
         memory.visits[pair] = visits

@@ -60,12 +60,16 @@ def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> st
             _describe(part, prefix + field, leaves, kinds) for field, part in zip(value._fields, value, strict=True)
         ]
         return f"{kind}({', '.join(parts)})"
-    is_number = isinstance(value, (bool, int, float, np.generic))
-    if not is_number and not (isinstance(value, np.ndarray) and value.ndim in (1, 2)):
-        raise _unsupported(name, value)
     dtype, ndim = np.asarray(value).dtype, np.ndim(value)
-    if dtype.kind not in ("biufV" if ndim else "biuf"):
-        raise _unsupported(name, value)
+    if isinstance(value, np.ndarray):
+        supported = ndim in (1, 2) and dtype.kind in "biufV"
+    else:
+        supported = isinstance(value, (int, float, np.generic)) and dtype.kind in "biuf"
+    if not supported:
+        raise MonMDPError(
+            f"The field {name!r} cannot be copied to a GPU: it must be a number, an array of one or two dimensions, "
+            f"or a named tuple of those, not {type(value).__name__}."
+        )
     word = leaves[-1].word + 1 + leaves[-1].ndim if leaves else 0
     leaves.append(Leaf(name, word, dtype, ndim))
     scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
@@ -80,13 +84,6 @@ def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> st
     return f"{scalar}({'floats' if dtype.kind == 'f' else 'words'}[{word}])"
 
 
-def _unsupported(name: str, value: Any) -> MonMDPError:
-    return MonMDPError(
-        f"The field {name!r} cannot be copied to a GPU: it must be a number, an array of one or two dimensions, or a "
-        f"named tuple of those, not {type(value).__name__}."
-    )
-
-
 def leaf_values(values: Any) -> Iterator[Any]:
     """The values of a nested named tuple, in the order of its schema's leaves."""
     for value in values:
@@ -98,6 +95,5 @@ def leaf_values(values: Any) -> Iterator[Any]:
 
 def number_word(leaf: Leaf, value: Any) -> int:
     """The word of a number; a float is converted to float64 and stored by its bits."""
-    if leaf.dtype.kind == "f":
-        return int(np.float64(value).view(np.int64))
-    return int(np.asarray(value).astype(np.int64 if leaf.dtype.kind != "u" else np.uint64).view(np.int64))
+    wide = {"f": np.float64, "u": np.uint64}.get(leaf.dtype.kind, np.int64)
+    return int(np.asarray(value, wide).view(np.int64))

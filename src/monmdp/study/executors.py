@@ -191,10 +191,10 @@ def train_batch(tracker: Tracker, stop: np.ndarray, fail_fast: bool = False) -> 
 def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
     """Which jobs to run on a GPU: with "cuda" all, or an error; with "auto" those that a GPU, if any, can run."""
     if device != "cpu":
-        from monmdp.cuda.backend import check_suitable, chosen, is_suitable
+        from monmdp.cuda.backend import check_suitable, chosen
 
         if chosen(device) == "cuda":
             for job in jobs if device == "cuda" else ():
                 check_suitable(job)
-            return is_suitable
+            return lambda job: job.agent.device_kernel is not None
     return lambda job: False
