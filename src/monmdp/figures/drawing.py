@@ -16,7 +16,7 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.figures import curves, environments, heatmaps, scores
 from monmdp.figures.data import DEFAULT_PROBLEM as DEFAULT_PROBLEM
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.style import DPI, styled
+from monmdp.figures.style import styled
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
 
@@ -49,7 +49,7 @@ _KINDS = (
     FigureKind("steps-to-solve", "seeds solved permanently by each step: all environments", curves.steps_to_solve),
     FigureKind("solving", "all runs solved permanently by each part of the training budget", scores.solving),
     FigureKind("profiles", "performance profiles over all problems", scores.profiles),
-    FigureKind("profiles-monitors", "performance profiles, one panel per monitor", scores.profiles_monitors),
+    FigureKind("profiles-monitors", "performance profiles by monitor", partial(scores.profiles, by_monitor=True)),
     FigureKind("aggregates", "interquartile mean, mean, optimality gap and optimal runs", scores.aggregates),
     FigureKind("improvement", "probability that the first agent beats each other one", scores.improvement),
 )
@@ -121,7 +121,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     drawing.figure.set_layout_engine(None)  # the layout is computed once, for both formats
     for kind, metadata in METADATA.items():
         sink = io.BytesIO()
-        drawing.figure.savefig(sink, format=kind, dpi=DPI, metadata=metadata)
+        drawing.figure.savefig(sink, format=kind, metadata=metadata)
         contents[folder / f"{name}.{kind}"] = sink.getvalue()
     contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
     for path, content in contents.items():

@@ -25,9 +25,6 @@ LABEL, TICK, SMALL = 7.0, 6.0, 5.0
 #: Average width of a character in inches per point of font size, normal and bold.
 CHARACTER, BOLD_CHARACTER = 0.0085, 0.0098
 
-#: Resolution of PNG files.
-DPI = 220
-
 INK, FADED, PALE = "#222222", "#6e6e6e", "#ededed"
 
 Dashes = str | tuple[float, tuple[float, ...]]
