@@ -280,4 +280,4 @@ def _measure_gpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
 
     with progress("measuring (kernels are compiled first)"):
         gpu = measure_gpu(5 if quick else PAPER_SEEDS)
-    return "monmdp bench --device cuda", asdict(gpu), gpu.sentences()
+    return "monmdp bench --device cuda", *gpu

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,50 +112,12 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-@dataclass(frozen=True)
-class OnGPU:
-    """Measurements: runs, steps, seconds on the device, memory, and two lower bounds of the time.
+def measure_gpu(seeds: int) -> tuple[dict[str, Any], list[str]]:
+    """Measure the paper with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before.
 
-    These are the latency of the longest run and the time to copy all successor values.
+    Returns the measurements by name, and in words. Two lower bounds of the time are among them: the latency of the
+    longest run, and the time to copy all successor values.
     """
-
-    device: str
-    seeds: int
-    runs: int
-    steps: int
-    seconds: float
-    wave_seconds: list[float]
-    launches: list[tuple[str, int, float]]
-    wall_seconds: float
-    memory: int
-    bytes_moved: int
-    copy_bytes_per_second: float
-    longest_seconds: float
-    longest_steps: int
-
-    def sentences(self) -> list[str]:
-        """The measurements in words."""
-        by_agent: dict[str, float] = {}
-        for name, _, seconds in self.launches:
-            by_agent[name] = max(by_agent.get(name, 0.0), seconds)
-        parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in by_agent.items())
-        speed, copy_speed = self.bytes_moved / self.seconds, self.copy_bytes_per_second
-        return [
-            f"{self.device}: the paper's 48 problems × 6 agents × {self.seeds} seeds, {self.runs:,} runs with 1,001 "
-            f"exact evaluations each, took {self.seconds:.2f} s of device time in {len(self.wave_seconds)} wave(s) "
-            f"({self.wall_seconds:.1f} s with packing and transfers) and {readable(self.memory)} of device memory.",
-            f"{self.steps / self.seconds / 1e6:,.0f} million training steps per second.",
-            f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
-            f"Successor values: {self.bytes_moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, "
-            f"{speed / copy_speed:.0%} of the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take "
-            f"{self.bytes_moved / copy_speed:.2f} s.",
-            f"The longest run alone, {self.longest_steps:,} steps of Directed in {' + '.join(LONGEST)}: "
-            f"{self.longest_seconds:.2f} s, {self.longest_seconds / self.longest_steps * 1e6:.2f} µs per step.",
-        ]
-
-
-def measure_gpu(seeds: int) -> OnGPU:
-    """Measure the paper with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before."""
     from monmdp.cuda.backend import Spent, device, train_on_gpu
     from monmdp.cuda.schedule import Work
 
@@ -166,24 +129,33 @@ def measure_gpu(seeds: int) -> OnGPU:
 
     jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
     spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
-    alone = spent_on([Work(longest, (0,))])
+    longest_seconds = sum(spent_on([Work(longest, (0,))]).waves)
     started = time.perf_counter()
     spent = spent_on([Work(job, tuple(range(seeds))) for job in jobs])
-    return OnGPU(
-        device=device().name,
-        seeds=seeds,
-        runs=len(jobs) * seeds,
-        steps=sum(job.steps for job in jobs) * seeds,
-        seconds=sum(spent.waves),
-        wave_seconds=spent.waves,
-        launches=spent.launches,
-        wall_seconds=time.perf_counter() - started,
-        memory=spent.memory,
-        bytes_moved=sum(_row_bytes(job) * job.steps for job in jobs) * seeds,
-        copy_bytes_per_second=device().copy_speed(),
-        longest_seconds=sum(alone.waves),
-        longest_steps=longest.steps,
-    )
+    wall_seconds = time.perf_counter() - started
+    runs, steps, seconds = len(jobs) * seeds, sum(job.steps for job in jobs) * seeds, sum(spent.waves)
+    moved, copy_speed = sum(_row_bytes(job) * job.steps for job in jobs) * seeds, device().copy_speed()
+    speed, longest_launch = moved / seconds, dict[str, float]()
+    for name, _, duration in spent.launches:
+        longest_launch[name] = max(longest_launch.get(name, 0.0), duration)
+    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launch.items())
+    values = {
+        "device": device().name, "seeds": seeds, "runs": runs, "steps": steps, "seconds": seconds,
+        "wave_seconds": spent.waves, "launches": spent.launches, "wall_seconds": wall_seconds, "memory": spent.memory,
+        "bytes_moved": moved, "copy_bytes_per_second": copy_speed, "longest_seconds": longest_seconds,
+        "longest_steps": longest.steps,
+    }  # fmt: skip
+    return values, [
+        f"{device().name}: the paper's 48 problems × 6 agents × {seeds} seeds, {runs:,} runs with 1,001 exact "
+        f"evaluations each, took {seconds:.2f} s of device time in {len(spent.waves)} wave(s) "
+        f"({wall_seconds:.1f} s with packing and transfers) and {readable(spent.memory)} of device memory.",
+        f"{steps / seconds / 1e6:,.0f} million training steps per second.",
+        f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
+        f"Successor values: {moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, {speed / copy_speed:.0%} of "
+        f"the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take {moved / copy_speed:.2f} s.",
+        f"The longest run alone, {longest.steps:,} steps of Directed in {' + '.join(LONGEST)}: "
+        f"{longest_seconds:.2f} s, {longest_seconds / longest.steps * 1e6:.2f} µs per step.",
+    ]
 
 
 def _row_bytes(job: Job) -> int:

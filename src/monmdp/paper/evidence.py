@@ -53,6 +53,8 @@ class Claim:
     details: list[Detail]
 
 
+#: What a question is about, by name, with its arguments for the question.
+Items = Mapping[str, tuple[Any, ...]]
 #: Numbers of confirmed, refuted and unknown answers → the verdict on a claim.
 Verdict = Callable[[int, int, int], str]
 
@@ -75,14 +77,14 @@ def where_testable(confirmed: int, refuted: int, unknown: int) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim as data: a question about every item (name → its arguments), and how the answers add up.
+    """A claim as data: a question about every item, and how the answers add up.
 
     noun: what the items are; summary: summarises the answers, by default as `_summary` does.
     """
 
     claim: str
     expected: str
-    items: Mapping[str, tuple[Any, ...]]
+    items: Items
     question: Callable[..., Detail]
     verdict: Verdict = every
     noun: str = "problems"
@@ -124,9 +126,7 @@ def _named(details: list[Detail]) -> str:
     return text if len(details) <= NAMED else f"{text} and {len(details) - NAMED} more"
 
 
-def problems(
-    environments: list[str] | None = None, monitors: list[str] | None = None, *more: Any
-) -> dict[str, tuple[Any, ...]]:
+def problems(environments: list[str] | None = None, monitors: list[str] | None = None, *more: Any) -> Items:
     """Name → (environment, monitor, *more) of the paper's problems with these environments and monitors."""
     return {
         f"{environment} + {monitor}": (environment, monitor, *more)
