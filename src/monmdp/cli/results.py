@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -16,7 +15,7 @@ from tyro.conf import Positional, arg
 from monmdp.cli import shared
 from monmdp.cli.shared import Command, Folder, Json, option, print_json, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError, nearest
-from monmdp.tables import markdown, terminal
+from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.evidence import Claim
@@ -216,14 +215,12 @@ def _write(path: Path, claims: list[Claim], details: bool) -> None:
         for claim in claims if details else ():
             table = markdown(DETAIL_COLUMNS, map(DETAIL_CELLS, claim.details))
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
-        path.write_text(text, encoding="utf-8")
-        return
-    rows: list[Sequence[str]] = [CLAIM_COLUMNS, *map(CLAIM_CELLS, claims)]
-    if details:
+    elif details:
         rows = [(claim.claim, *DETAIL_CELLS(detail)) for claim in claims for detail in claim.details]
-        rows.insert(0, ("claim", *DETAIL_COLUMNS))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
+        text = csv_text(("claim", *DETAIL_COLUMNS), rows)
+    else:
+        text = csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
+    path.write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import styled
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
+from monmdp.tables import csv_text
 
 
 @dataclass(frozen=True)
@@ -130,12 +129,3 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
         except OSError as error:
             raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
     return list(contents)
-
-
-def csv_text(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    """Rows as CSV with numbers at full precision; NaN is an empty field."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row] for row in rows)
-    return sink.getvalue()

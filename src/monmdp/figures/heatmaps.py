@@ -16,7 +16,7 @@ from monmdp.errors import MonMDPError
 from monmdp.exact.solve import solve
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.style import agent_styles, fitting_size, number, wrapped
+from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import Floats, MonMDP
 from monmdp.statistics import wilson
 from monmdp.study.results import CellResults
@@ -108,7 +108,7 @@ def solved(data: FigureData) -> Drawing:
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
     top.set_xticks(np.arange(len(agents)) + 0.5, [wrapped(agent, column - 0.06, 3, bold=True) for agent in agents])
     top.tick_params(axis="x", labeltop=True, labelbottom=False)
-    for label, look in zip(top.get_xticklabels(), agent_styles(agents).values(), strict=True):
+    for label, look in zip(top.get_xticklabels(), data.styles.values(), strict=True):
         label.set(size=style.LABEL, weight="bold", color=look.colour)
     return Drawing(figure, ("environment", "monitor", "agent", "runs", "solved", "fraction", "low", "high"), rows)
 
@@ -151,11 +151,10 @@ def _maps(
     wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
     height = 1.0 + len(tables) * (problem.n_actions * row_height + 0.08)
     figure = style.new_figure(LEFT + RIGHT + n_mon * (wide + 0.1), height)
-    styles = agent_styles(data.results.agents)
     actions = [wrapped(problem.action_label(action), 0.8, 1, style.TICK) for action in range(problem.n_actions)]
     blocks = []
     for agent, table in tables.items():
-        colour = styles[agent].colour if agent in styles else style.INK
+        colour = data.styles[agent].colour if agent in data.styles else style.INK
         maps = [table[j::n_mon].T for j in range(n_mon)]
         blocks.append(Block(wrapped(agent, 0.9, bold=True), colour, actions, maps, text))
     longest = max(len(text(value)) for table in tables.values() for value in table.flat)

@@ -39,8 +39,6 @@ def profiles(data: FigureData, by_monitor: bool = False) -> Drawing:
         groups = {name: [key for key in data.results.problems if key[1] == name] for name in data.results.monitors}
     scores = {name: _scores(data, group) for name, group in groups.items()}
     each = [performance_profile(values, THRESHOLDS) for group in scores.values() for values in group.values()]
-    if not each:
-        raise _not_scored(data)
     kept = THRESHOLDS[np.min(each, axis=0) >= BEGIN]
     first = np.floor(10 * min(float(kept.max(initial=-1.0)), 0.8)) / 10
     thresholds = THRESHOLDS[first - 1e-9 <= THRESHOLDS]
@@ -66,11 +64,6 @@ def solving(data: FigureData) -> Drawing:
 def _scores(data: FigureData, problems: list[tuple[str, str]]) -> dict[str, Floats]:
     """Agent → its scores [runs, problems], if it has any."""
     return {agent: values for agent in data.results.agents if (values := data.scores(agent, problems)).size}
-
-
-def _not_scored(data: FigureData) -> MonMDPError:
-    folder = data.results.folder
-    return MonMDPError(f"No problem in {folder} can be built again from its name, so there are no normalised scores.")
 
 
 def _profile(scores: Floats, thresholds: Floats) -> Band:
@@ -113,8 +106,6 @@ AGGREGATES: dict[str, Callable[[Floats], float]] = {
 def aggregates(data: FigureData) -> Drawing:
     """Interquartile mean, mean, optimality gap and fraction of optimal runs."""
     scores = _scores(data, data.results.problems)
-    if not scores:
-        raise _not_scored(data)
     estimates = {
         (name, agent): statistics.bootstrap(values, statistic, repeats=REPEATS)
         for name, statistic in AGGREGATES.items()
@@ -125,8 +116,6 @@ def aggregates(data: FigureData) -> Drawing:
 
 def improvement(data: FigureData) -> Drawing:
     """Probability that the first agent beats each other one."""
-    if not data.cell_scores:
-        raise _not_scored(data)
     first, *others = data.results.agents
     if not others:
         raise MonMDPError(f"{data.results.folder} has runs of {first} only, and a comparison needs another agent.")

@@ -11,6 +11,7 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,13 +58,8 @@ OTHER_DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1)), (0, (1, 1)), (0, (4, 1, 1,
 
 def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
     """Agent → its style: fixed for the paper's agents, the next free one for each other agent."""
-    n = len(OTHER_COLOURS)
-    others = [agent for agent in agents if agent not in KNOWN]
-    free = {
-        agent: AgentStyle(OTHER_COLOURS[i % n], OTHER_DASHES[i // n % len(OTHER_DASHES)])
-        for i, agent in enumerate(others)
-    }
-    return {agent: KNOWN.get(agent) or free[agent] for agent in agents}
+    free = cycle(AgentStyle(colour, dashes) for dashes in OTHER_DASHES for colour in OTHER_COLOURS)
+    return {agent: KNOWN.get(agent) or next(free) for agent in agents}
 
 
 @contextmanager
