@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +27,22 @@ LONGEST = ("Corridor", "Level")
 #: Rows of single-precision numbers that a step of Directed reads (three) and writes (at most two).
 ROWS, SINGLE = 5, 4
 
-#: Called with the number of measurements done and their total.
-Progress = Callable[[int, int], None]
+#: Called with the number of measurements done, their total and what is measured.
+Progress = Callable[[int, int, str], None]
+#: Values by name, and sentences about them.
+Measurements = tuple[dict[str, Any], list[str]]
 
 
-@dataclass(frozen=True)
-class AgentSpeed:
-    """Nanoseconds per training step and microseconds per exact evaluation of one agent in one problem."""
-
-    problem: str
-    agent: str
-    pairs: int
-    step_ns: float
-    evaluation_us: float
+def measure_cpu(quick: bool, progress: Progress) -> Measurements:
+    """Measure every agent and, unless quick, one seed of the whole paper, on one core."""
+    rows = _measure_agents(progress)
+    paper = None if quick else {"core_seconds": _measure_paper(progress), "cores": n_cores()}
+    return {"machine": machine(), "rows": rows, "paper": paper}, paper_cost(**paper) if paper else []
 
 
-def measure_agents(progress: Progress) -> list[AgentSpeed]:
-    """Measure every agent in the problems SHOWN, on one core."""
-    speeds = []
+def _measure_agents(progress: Progress) -> list[dict[str, Any]]:
+    """Nanoseconds per training step and microseconds per exact evaluation of every agent in the problems SHOWN."""
+    rows: list[dict[str, Any]] = []
     for names in SHOWN:
         problem = make(*names)
         for agent in AGENTS:
@@ -55,10 +52,13 @@ def measure_agents(progress: Progress) -> list[AgentSpeed]:
                 min(core_seconds(paper_job(problem, agent, evaluation=evaluation)) for _ in range(2))
                 for evaluation in ("none", "exact")
             )
-            evaluation_us = max(with_evaluation - training, 0.0) / len(job.point_steps) * 1e6
-            speeds.append(AgentSpeed(problem.name, agent, problem.n_pairs, training / job.steps * 1e9, evaluation_us))
-            progress(len(speeds), len(SHOWN) * len(AGENTS))
-    return speeds
+            speeds = {
+                "step_ns": training / job.steps * 1e9,
+                "evaluation_us": max(with_evaluation - training, 0.0) / len(job.point_steps) * 1e6,
+            }
+            rows.append({"problem": problem.name, "agent": agent, "pairs": problem.n_pairs, **speeds})
+            progress(len(rows), len(SHOWN) * len(AGENTS), "measuring agents")
+    return rows
 
 
 def core_seconds(job: Job) -> float:
@@ -74,32 +74,24 @@ def paper_jobs() -> list[Job]:
     return [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
 
 
-@dataclass(frozen=True)
-class PaperCost:
-    """The cost of the paper: core-seconds of one seed of its 48 problems by agent, and the cores of this machine."""
-
-    core_seconds: dict[str, float]
-    cores: int
-
-    def sentences(self) -> list[str]:
-        """The cost in words, with a projection for all seeds on all cores."""
-        seconds = sum(self.core_seconds.values())
-        by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in self.core_seconds.items())
-        return [
-            "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
-            f"{seconds:.2f} core-seconds ({by_agent}).",
-            f"Projection for the paper's 28,800 runs: {seconds * PAPER_SEEDS / self.cores / 60:.1f} minutes "
-            f"on {self.cores} cores.",
-        ]
-
-
-def measure_paper(progress: Progress) -> PaperCost:
-    """Measure one seed of every problem and agent of the paper, after `measure_agents` has compiled all kernels."""
+def _measure_paper(progress: Progress) -> dict[str, float]:
+    """Core-seconds by agent of one seed of the paper, after `_measure_agents` has compiled all kernels."""
     jobs, by_agent = paper_jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
     for done, job in enumerate(jobs, 1):
         by_agent[job.agent_name] += core_seconds(job)
-        progress(done, len(jobs))
-    return PaperCost(by_agent, n_cores())
+        progress(done, len(jobs), "one seed of the paper")
+    return by_agent
+
+
+def paper_cost(core_seconds: dict[str, float], cores: int) -> list[str]:
+    """The cost of one seed of the paper in words, with a projection for all seeds on all cores."""
+    seconds = sum(core_seconds.values())
+    by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in core_seconds.items())
+    return [
+        "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
+        f"{seconds:.2f} core-seconds ({by_agent}).",
+        f"Projection for the paper's 28,800 runs: {seconds * PAPER_SEEDS / cores / 60:.1f} minutes on {cores} cores.",
+    ]
 
 
 def machine() -> str:
@@ -112,11 +104,10 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def measure_gpu(seeds: int) -> tuple[dict[str, Any], list[str]]:
-    """Measure the paper with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before.
+def measure_gpu(quick: bool, progress: Progress) -> Measurements:
+    """Measure the paper on a GPU, with 5 seeds if quick, and two lower bounds of its time.
 
-    Returns the measurements by name, and in words. Two lower bounds of the time are among them: the latency of the
-    longest run, and the time to copy all successor values.
+    These are the latency of the longest run, and the time to copy all successor values.
     """
     from monmdp.cuda.backend import Spent, device, train_on_gpu
     from monmdp.cuda.schedule import Work
@@ -127,6 +118,7 @@ def measure_gpu(seeds: int) -> tuple[dict[str, Any], list[str]]:
             pass
         return spent
 
+    seeds = 5 if quick else PAPER_SEEDS
     jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
     spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
     longest_seconds = sum(spent_on([Work(longest, (0,))]).waves)
