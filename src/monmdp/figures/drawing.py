@@ -81,10 +81,7 @@ def draw_figure(name: str, results: Results | Path | str, out: Path | str | None
 
 
 def draw_figures(
-    names: list[str],
-    results: Results,
-    out: Path | str | None = None,
-    problem: tuple[str, str] = DEFAULT_PROBLEM,
+    names: list[str], results: Results, out: Path | str | None = None, problem: tuple[str, str] = DEFAULT_PROBLEM
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
     """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 

@@ -24,8 +24,8 @@ SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corrid
 PAPER_SEEDS = 100
 #: The problem with the longest runs of the paper.
 LONGEST = ("Corridor", "Level")
-#: Rows of single-precision numbers that a step of Directed reads (three) and writes (at most two).
-ROWS, SINGLE = 5, 4
+#: Bytes per successor value that a step of Directed reads (three rows) and writes (at most two), in single precision.
+SUCCESSOR_BYTES = 5 * 4
 
 #: Called with the number of measurements done, their total and what is measured.
 Progress = Callable[[int, int, str], None]
@@ -126,7 +126,9 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
     spent = spent_on([Work(job, tuple(range(seeds))) for job in jobs])
     wall_seconds = time.perf_counter() - started
     runs, steps, seconds = len(jobs) * seeds, sum(job.steps for job in jobs) * seeds, sum(spent.waves)
-    moved, copy_speed = sum(_row_bytes(job) * job.steps for job in jobs) * seeds, device().copy_speed()
+    directed = [job for job in jobs if isinstance(job.agent, Directed)]
+    values_moved = sum(job.world.n_acting_states * job.world.n_actions * job.steps for job in directed) * seeds
+    moved, copy_speed = SUCCESSOR_BYTES * values_moved, device().copy_speed()
     speed, longest_launch = moved / seconds, dict[str, float]()
     for name, _, duration in spent.launches:
         longest_launch[name] = max(longest_launch.get(name, 0.0), duration)
@@ -148,10 +150,3 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
         f"The longest run alone, {longest.steps:,} steps of Directed in {' + '.join(LONGEST)}: "
         f"{longest_seconds:.2f} s, {longest_seconds / longest.steps * 1e6:.2f} µs per step.",
     ]
-
-
-def _row_bytes(job: Job) -> int:
-    """Largest number of bytes of successor values that a step reads and writes, without look-ups of maxima."""
-    if not isinstance(job.agent, Directed):
-        return 0
-    return ROWS * SINGLE * job.world.n_acting_states * job.world.n_actions
