@@ -55,7 +55,7 @@ def panel_rows(panels: Panels) -> list[tuple[Any, ...]]:
 def draw_panels(
     panels: Panels,
     columns: Sequence[str],
-    styles: Mapping[str, AgentStyle],
+    styles: dict[str, AgentStyle],
     labels: tuple[str, str],
     finish: Finish,
     more: Sequence[Entry] = (),
@@ -110,7 +110,7 @@ def _legend_columns(texts: Sequence[str], width: float) -> int:
     return 1
 
 
-def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: Mapping[str, AgentStyle]) -> None:
+def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
     """The curves of agents in a panel, the first one on top; missing ones are named.
 
     An interval is a shade, where the mean is inside the panel.
