@@ -36,7 +36,7 @@ Measurements = tuple[dict[str, Any], list[str]]
 def measure_cpu(quick: bool, progress: Progress) -> Measurements:
     """Measure every agent and, unless quick, one seed of the whole paper, on one core."""
     rows = _measure_agents(progress)
-    paper = None if quick else {"core_seconds": _measure_paper(progress), "cores": n_cores()}
+    paper: dict[str, Any] | None = None if quick else {"core_seconds": _measure_paper(progress), "cores": n_cores()}
     return {"machine": machine(), "rows": rows, "paper": paper}, paper_cost(**paper) if paper else []
 
 
