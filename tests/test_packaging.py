@@ -41,7 +41,7 @@ def test_the_wheel_has_every_file_of_the_package_and_no_other(dist):
         inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
     sources = [path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert inside == {str(path.relative_to(PACKAGE.parent)) for path in sources}
-    assert {Path(name).suffix for name in inside} == {".py", ".js", ".css", ".html", ".typed"}
+    assert {Path(name).suffix for name in inside} == {".py", ".js", ".css", ".html", ".mplstyle", ".typed"}
 
 
 def test_the_wheel_says_what_it_is(dist):

@@ -84,11 +84,7 @@ def performance_profile(scores: npt.ArrayLike, thresholds: npt.ArrayLike) -> Flo
 
 
 def bootstrap(
-    scores: npt.ArrayLike,
-    statistic: Callable[[Floats], Any],
-    level: float = 0.95,
-    repeats: int = REPEATS,
-    seed: int = 0,
+    scores: npt.ArrayLike, statistic: Callable[..., Any], level: float = 0.95, repeats: int = REPEATS, seed: int = 0
 ) -> Interval:
     """Percentile interval of a statistic of scores [runs, problems], runs resampled within each problem.
 

@@ -10,9 +10,9 @@ from reference.agents import plain_agent
 
 import monmdp
 from monmdp.agents.factored_model import write_model
+from monmdp.kernels.returns import new_evaluator
 from monmdp.protocol import paper_job
 from monmdp.rng import stream
-from monmdp.training.evaluation import new_evaluator
 from monmdp.training.loop import new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact

@@ -36,7 +36,7 @@ def refused(match: str, agent="Naive", seeds=1, steps=10, **more) -> None:
         ("Intrinsic(bonus=inf)", "bonus.* must be finite"),
         ("Naive(initial_q=high)", "must be a number, not 'high'"),
         ("Naive(initial_q=1e999)", "must be finite, not inf"),
-        ("Naive(alpha=1.1)", "must stay between 0 and 1"),
+        ("Naive(alpha=1.1)", "must be between 0 and 1"),
         ("Naive(epsilon=(1, 0.5, 0))", r"must be a number, \(first, last\)"),
         ("Directed(balanced_wandering=no)", "balanced_wandering"),
         ("Directed(random_goal_policy=2)", "random_goal_policy"),
@@ -57,7 +57,7 @@ def test_agents(agent, match):
         (2.5, "not 2.5"),
         (True, "not True"),
         ([], "at least one seed"),
-        ([1, 2, 1], "once only"),
+        ([1, 2, 1], "given twice"),
         ([-1], "A seed must be a whole number of at least 0"),
         ([0.5], "A seed must be a whole number"),
         ("many", "A seed must be a whole number"),
@@ -118,4 +118,4 @@ def test_the_live_loop(more, match):
         return gymnasium.make("FrozenLake-v1")
 
     with pytest.raises(MonMDPError, match=match):
-        monmdp.train_live(make(), **{"agent": "Naive", "test_env": make(), **more})
+        monmdp.train_live(make(), **{"agent": "Naive(initial_q=0.0)", "test_env": make(), **more})

@@ -34,7 +34,7 @@ def fake(returns: list[float], optimum: float = 3.0) -> monmdp.Curves:
 
 
 def test_the_summary_by_hand():
-    """Returns 1, 2, 3, 4: mean 2.5, deviation √(5/3), half width 1.96 · √(5/3) / 2 = 1.265175; two reach 3."""
+    """Returns 1, 2, 3, 4: mean 2.5, deviation √(5/3), half width 3.182446 · √(5/3) / 2 = 2.054260; two reach 3."""
     found = fake([1.0, 2.0, 3.0, 4.0]).summary()
     assert found == {
         "environment": "Loop",
@@ -44,7 +44,7 @@ def test_the_summary_by_hand():
         "steps": 1000,
         "optimal_return": 3.0,
         "final_return": 2.5,
-        "final_return_ci": pytest.approx(1.2651745, rel=1e-6),
+        "final_return_ci": pytest.approx(2.0542603, rel=1e-6),
         "solved": 0.5,
         "observed": 150.0,
         "seconds": 1.25,
@@ -66,7 +66,7 @@ def test_solved_means_within_a_millionth():
 
 def test_it_prints_itself_usefully():
     shown = repr(fake([1.0, 2.0, 3.0, 4.0]))
-    for word in ("Naive", "Loop + Ask", "4 seeds", "1000 steps", "2.5000 ± 1.2652", "3.0000", "50%", "150 rewards"):
+    for word in ("Naive", "Loop + Ask", "4 seeds", "1000 steps", "2.5000 ± 2.0543", "3.0000", "50%", "150 rewards"):
         assert word in shown
     assert "\n" not in shown
 

@@ -263,8 +263,9 @@ def test_bad_options(options, culprit):
 
 def test_live_training_has_no_known_monitor():
     gymnasium = pytest.importorskip("gymnasium")
+    agent = "DirectedModel(known_monitor=True, minimum_reward=0.0)"
     with pytest.raises(MonMDPError, match="Live training has no table of the monitor"):
-        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "DirectedModel(known_monitor=True)", steps=10)
+        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", agent, steps=10)
 
 
 # Step limits
@@ -327,7 +328,7 @@ def test_any_policy_solves_where_the_minimax_return_is_lowest():
 
 def test_agents_and_the_solver_use_the_same_minimum_reward():
     problem = monmdp.make("Penalty", "Ask(never_observable=[(0, 1)])")
-    assert paper_job(problem, "DirectedModel").agent.minimum_reward == monmdp.solve(problem).minimum_reward == -10.0
+    assert paper_job(problem, "DirectedModel", 10).agent.minimum_reward == monmdp.solve(problem).minimum_reward == -10.0
     curves = monmdp.train(problem, "DirectedModel", 3, steps=5000, points=1)
     assert curves.solved.all()
 

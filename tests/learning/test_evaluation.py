@@ -7,7 +7,7 @@ import pytest
 from comparing import greedy_return
 
 import monmdp
-from monmdp.training.evaluation import exact_return, new_evaluator
+from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.world import compact
 
 PROBLEMS = [

@@ -168,6 +168,6 @@ def test_it_helps():
 
 
 def test_live_training_has_no_known_monitor():
-    agent = "MonitoredMBIE(known_monitor=True, q_max=1.0)"
+    agent = "MonitoredMBIE(known_monitor=True, q_max=1.0, minimum_reward=0.0)"
     with pytest.raises(MonMDPError, match="Live training has no table of the monitor"):
         monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", agent, steps=10)

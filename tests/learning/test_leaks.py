@@ -84,10 +84,16 @@ class Scaled(gymnasium.Wrapper):
 
 
 @enumerated
-def test_the_live_loop_keeps_secrets_too(agent):
+def test_live_training_keeps_rewards_hidden(agent):
     one, two = (
         monmdp.train_live(
-            Scaled(factor), f"Ask(never_observable={HIDDEN})", agent, steps=800, points=4, test_env=Scaled(factor)
+            Scaled(factor),
+            f"Ask(never_observable={HIDDEN})",
+            agent,
+            steps=800,
+            points=4,
+            reward_range=(-1, 1),
+            test_env=Scaled(factor),
         )
         for factor in (-1.0, 10.0)
     )

@@ -8,7 +8,7 @@ import pytest
 import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.base import AGENTS
-from monmdp.exact.bounds import visible_bounds
+from monmdp.exact.structure import visible_bounds
 from monmdp.protocol import PAPER_AGENTS, paper_job, paper_steps
 
 FALLS = (1.0, 0.1)

@@ -59,16 +59,16 @@ def test_rewards_that_are_never_shown(agent, names):
     assert_one_run(*runs)
 
 
-def fearing(agent: str, reward: float) -> str:
-    """The same agent with another stand-in for rewards never seen."""
-    option = f"minimum_reward={reward}"
-    return f"{agent[:-1]}, {option})" if agent.endswith(")") else f"{agent}({option})"
+def with_minimum_reward(agent: str, reward: float) -> str:
+    """The same agent with this value for rewards never observed; MonitoredMBIE also needs its bound on values."""
+    options = f"minimum_reward={reward}" + (", q_max=1.0" if "MBIE" in agent else "")
+    return f"{agent[:-1]}, {options})" if agent.endswith(")") else f"{agent}({options})"
 
 
 @agents
 def test_rewards_that_could_be_shown_and_were_not(agent):
     """Random luck hides some of the rewards that were paid; those may be anything."""
-    agent = fearing(agent, -10.5)
+    agent = with_minimum_reward(agent, -10.5)
     problem = monmdp.make("Bottleneck", "FullRandom(rho=0.02)")
     steps, rare = 120, {"steps": 120, "points": 20}
     first = monmdp.train(problem, agent, [7], **rare)
@@ -124,7 +124,7 @@ def far_side(odds: float, reward: float, back: str) -> Rule:
 @pytest.mark.parametrize("monitor", ["Ask", "Level", "Experts"])
 def test_a_place_that_was_never_entered(agent, monitor):
     """Other odds and rewards behind the door, and the way back leads elsewhere: nobody has been there to know."""
-    agent = fearing(agent, -5.0)
+    agent = with_minimum_reward(agent, -5.0)
     told = [(0.5, 1.0, "hall"), (0.5, 40.0, "hall"), (0.01, -70.0, "hall"), (0.3, 2.0, "door")]
     runs = [monmdp.train(monmdp.make(far_side(*one), monitor), agent, 2, steps=1500, points=15) for one in told]
     for run in runs:

@@ -60,10 +60,10 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
     """Quota or disk, tables or curves: a batch is there with both of its files, or done again."""
     folder, original = tmp_path / "r", store.write_atomically
 
-    def full(path, content):
+    def full(path, content, flush=True):
         if path.relative_to(folder).parts[:3] == (kind, "Walk", "Ask"):
             raise OSError(number, os.strerror(number))
-        original(path, content)
+        original(path, content, flush)
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "write_atomically", full)
@@ -75,7 +75,7 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, number, monk
 
 
 def test_a_broken_disk(tmp_path, monkeypatch, capsys):
-    def broken(path, content):
+    def broken(path, content, flush=True):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monmdp.study.store.Store(tmp_path, create=True)

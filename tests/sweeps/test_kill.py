@@ -18,21 +18,20 @@ WORDS = (
     "--seeds", "25", "--steps", "20000", "--points", "20",
 )  # fmt: skip
 RUNS = 18 * 25
-#: Kills itself before the n-th sync, before the n-th rename or after it.
+#: Kills itself when the n-th file was opened for writing, before the n-th rename or after it.
 CRASH = """
-import os, sys, monmdp
+import os, pathlib, sys, monmdp
 folder, what, moment = sys.argv[1], sys.argv[2], int(sys.argv[3])
-name = "fsync" if what == "write" else "replace"
-original, calls = getattr(os, name), []
+place, name = (pathlib.Path, "open") if what == "write" else (os, "replace")
+original, calls = getattr(place, name), []
 def fatal(*words, **options):
-    if what == "renamed":
-        original(*words, **options)
-    calls.append(1)
+    result = None if what == "rename" else original(*words, **options)
+    if what != "write" or "wb" in words:
+        calls.append(1)
     if len(calls) == moment:
         os.kill(os.getpid(), 9)
-    if what != "renamed":
-        original(*words, **options)
-setattr(os, name, fatal)
+    return original(*words, **options) if what == "rename" else result
+setattr(place, name, fatal)
 sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
 monmdp.run_sweep([sweep], folder, threads=1)
 """
@@ -65,7 +64,7 @@ def test_killed_many_times(tmp_path):
 
 @pytest.mark.parametrize("what", ["write", "rename", "renamed"])
 def test_killed_at_every_moment_of_saving(tmp_path, what):
-    """Before the sync, before the rename and after it: of tables, of curves and of the format file."""
+    """While writing, before the rename and after it: of tables, of curves and of the format file."""
     sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
     monmdp.run_sweep([sweep], tmp_path / "undisturbed")
     folder = tmp_path / "crashed"

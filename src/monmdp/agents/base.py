@@ -18,7 +18,7 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.schedules import schedule_values
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds
+from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import kernel
 from monmdp.problem import Floats
 from monmdp.registry import Registry, spec_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
+from monmdp.kernels.random import choose_best, uniform
 
 #: Distance between the keys of further draws.
 _FURTHER = np.uint64(0xD1B54A32D192ED03)
@@ -37,26 +37,6 @@ def choice_draw(draws):
 def further_draw(draws, number):
     """Any other draw of this step, numbered from 0."""
     return uniform(draws.key + np.uint64(number + 1) * _FURTHER, draws.step)
-
-
-@kernel
-def choose_best(values, key, index):
-    """The position of the largest of values [A]; draw number `index` of the stream decides among exact ties."""
-    best, count = values[0], 1
-    choice = 0
-    for action in range(1, len(values)):
-        if values[action] > best:
-            best, count, choice = values[action], 1, action
-        elif values[action] == best:
-            count += 1
-    if count > 1:
-        rank = int(uniform(key, index) * count)
-        for action in range(choice, len(values)):
-            if values[action] == best:
-                if rank == 0:
-                    return action
-                rank -= 1
-    return choice
 
 
 @inlined

@@ -25,7 +25,7 @@ from monmdp.agents.arrays import array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds
+from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
@@ -410,7 +410,7 @@ class DirectedModel(Agent):
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         if self.minimum_reward is None:
-            raise MonMDPError("DirectedModel needs minimum_reward before it can start.")
+            raise MonMDPError("DirectedModel needs minimum_reward, or in live training a reward_range.")
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
         n_successors = self._n_successors(world, steps)

@@ -37,7 +37,7 @@ from monmdp.agents.known_monitor import (
 from monmdp.agents.q_learning import largest_value, learn_reward
 from monmdp.agents.transitions import Transitions, count_transition, new_transitions
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds
+from monmdp.exact.structure import Bounds
 from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World

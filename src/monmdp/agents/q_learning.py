@@ -18,7 +18,7 @@ from monmdp.agents.base import Agent
 from monmdp.agents.choices import choose, choose_any, explores
 from monmdp.agents.schedules import Schedule, schedule
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds
+from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.kernels.random import uniform
 from monmdp.problem import Floats, Integers

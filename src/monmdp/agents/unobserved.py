@@ -155,12 +155,12 @@ def update_factored(memory, transition):
         memory.monitor_q[transition.next_state],
     )
     discount = 0.0 if transition.terminated else memory.discount
-    target = transition.monitor_reward + discount * best_monitor_value(ahead, monitor_ahead, memory.sequential)
     learn_reward(memory, transition.env_pair, transition.proxy_reward)
     if not math.isnan(transition.proxy_reward):
         env_target = transition.proxy_reward + discount * largest(ahead)
         env_state, env_action = divmod(transition.env_pair, memory.env_q.shape[1])
         memory.env_q[env_state, env_action] += alpha * (env_target - memory.env_q[env_state, env_action])
+    target = transition.monitor_reward + discount * best_monitor_value(ahead, monitor_ahead, memory.sequential)
     memory.monitor_q[state, action] += alpha * (target - memory.monitor_q[state, action])
 
 

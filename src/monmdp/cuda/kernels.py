@@ -21,9 +21,8 @@ from monmdp.cuda.schedule import STATE_BYTES, Program
 from monmdp.cuda.successors import advance_by_block
 from monmdp.cuda.views import Schema
 from monmdp.cuda.warps import EVERYONE, WARP, adapted
-from monmdp.kernels.returns import NEGLIGIBLE
+from monmdp.kernels.returns import NEGLIGIBLE, sampled_return
 from monmdp.training import loop
-from monmdp.training.evaluation import sampled_return
 from monmdp.training.metrics import record_point
 
 #: Placeholders in the bodies below; each kernel has its own.

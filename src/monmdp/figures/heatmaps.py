@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
-from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 def visits(data: FigureData) -> Drawing:
     """N(s, a) of the first seed that all agents have run; colours are logarithmic and the same for all."""
     problem, cells, seed = _one_run(data)
-    tables = {cell.agent: cell.final_table("visit_counts", seed).astype(np.float64) for cell in cells}
+    tables = {cell.agent: cell.final_table("visit_counts", seed) for cell in cells}
     reached = {agent: table[problem.reachable] for agent, table in tables.items()}
     counts = np.concatenate([table.ravel() for table in reached.values()])
     high = max(float(counts.max()), 10.0)
@@ -54,7 +54,7 @@ def visits(data: FigureData) -> Drawing:
     notes = {agent: f"{number(t.min())} – {number(t.max())}\nvisits per pair" for agent, t in reached.items()}
     title = f"visits N(s, a) after training, seed {seed}; grey: never"
     figure = _maps(data, problem, tables, notes, LogNorm(low, high), number, title)
-    return Drawing(figure, (*KEYS, "visits"), _rows(problem, tables, seed, int))
+    return Drawing(figure, (*KEYS, "visits"), _rows(problem, seed, tables))
 
 
 def q_values(data: FigureData) -> Drawing:
@@ -78,7 +78,7 @@ def q_values(data: FigureData) -> Drawing:
         for action, state in np.argwhere(values >= values.max(0) - 1e-9):  # false where a value is NaN
             corner = (state + 0.04, action + 0.06)
             axes.add_patch(Rectangle(corner, 0.92, 0.88, fill=False, edgecolor="#D55E00", linewidth=0.9))
-    return Drawing(figure, (*KEYS, "q", "optimal_q"), _rows(problem, learnt, seed, float, exact))
+    return Drawing(figure, (*KEYS, "q", "optimal_q"), _rows(problem, seed, learnt, exact))
 
 
 def solved(data: FigureData) -> Drawing:
@@ -172,9 +172,8 @@ def _maps(
         state_size = fitting_size(max(map(len, states), default=1), 0.9 * wide / n_env)
         axes.set_xticks(np.arange(len(states)) + 0.5, states, size=state_size)
         axes.set_xlabel("environment state" + ("" if states else f" (0 to {n_env - 1})"), size=style.TICK)
-    colours = ScalarMappable(norm, _colour_map("viridis"))
     scale = figure.colorbar(
-        colours, ax=grid, location="bottom", extend=beyond, aspect=60, pad=0.02, label=title,
+        grid[0, 0].collections[0], ax=grid, location="bottom", extend=beyond, aspect=60, pad=0.02, label=title,
         format=lambda value, _: number(round(value, 9)),
     )  # fmt: skip
     scale.ax.minorticks_off()
@@ -185,7 +184,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     """Blocks below each other as coloured cells, with texts if their size can be read; the axes [block, map]."""
     heights = [max(len(block.rows), 2 if block.name else 1) for block in blocks]
     grid = figure.subplots(len(blocks), len(blocks[0].maps), squeeze=False, height_ratios=heights)
-    colours = _colour_map(colour_map)
+    colours = matplotlib.colormaps[colour_map].with_extremes(bad=style.PALE)
     for line, block in zip(grid, blocks, strict=True):
         for axes, values in zip(line, block.maps, strict=True):
             shown = np.ma.masked_where(np.isnan(values) | np.isnan(norm(values).filled(np.nan)), values)
@@ -206,27 +205,19 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     return np.asarray(grid)
 
 
-def _colour_map(name: str) -> Any:
-    """A colour map in which unknown values are pale grey."""
-    return matplotlib.colormaps[name].with_extremes(bad=style.PALE)
-
-
 def _short(value: float) -> str:
     """A number with three significant digits; nothing for NaN."""
     return "" if np.isnan(value) else f"{value:#.3g}".rstrip(".").replace("-", "−")
 
 
-def _rows(
-    problem: MonMDP, tables: dict[str, Floats], seed: int, convert: type, exact: Floats | None = None
-) -> list[tuple[Any, ...]]:
-    """One row per agent and reachable pair, with the exact value if given."""
-    rows: list[tuple[Any, ...]] = []
-    names = (problem.environment.name, problem.monitor.name)
+def _rows(problem: MonMDP, seed: int, tables: dict[str, Any], *more: Floats) -> list[tuple[Any, ...]]:
+    """One row per agent and reachable pair: its labels, and the values of the agent's table and of `more` tables."""
+    rows = []
     for agent, table in tables.items():
-        for state in map(int, np.flatnonzero(problem.reachable)):
+        for state, action in itertools.product(np.flatnonzero(problem.reachable).tolist(), range(problem.n_actions)):
             env_state, monitor_state = problem.split_state(state)
             labels = problem.environment.state_label(env_state), str(problem.monitor.states[monitor_state])
-            for action, value in enumerate(table[state].tolist()):
-                optimal = () if exact is None else (exact[state, action].item(),)
-                rows.append((*names, agent, *labels, problem.action_label(action), seed, convert(value), *optimal))
+            values = (values[state, action].item() for values in (table, *more))
+            names = (problem.environment.name, problem.monitor.name, agent, *labels, problem.action_label(action))
+            rows.append((*names, seed, *values))
     return rows

@@ -31,3 +31,23 @@ def normal(key, index):  # type: ignore[no-untyped-def]
     """Draw number `index` of the stream, standard normal."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * index)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))
+
+
+@kernel
+def choose_best(values, key, index):  # type: ignore[no-untyped-def]
+    """The position of the largest of values [A]; draw number `index` of the stream decides among exact ties."""
+    best, count = values[0], 1
+    choice = 0
+    for action in range(1, len(values)):
+        if values[action] > best:
+            best, count, choice = values[action], 1, action
+        elif values[action] == best:
+            count += 1
+    if count > 1:
+        rank = int(uniform(key, index) * count)
+        for action in range(choice, len(values)):
+            if values[action] == best:
+                if rank == 0:
+                    return action
+                rank -= 1
+    return choice

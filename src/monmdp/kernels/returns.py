@@ -1,4 +1,4 @@
-"""The exact return of a greedy policy: the state distribution is pushed forward, step by step.
+"""The return of a greedy policy: exact, by pushing the state distribution forward, or sampled, as in the paper.
 
 A model is a `World`, of which only transitions, pair_reward, start distribution, discount and step limit are used.
 """
@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.random import choose_best
+from monmdp.kernels.stepping import draw_outcome, draw_start
 
 #: A return is summed until the probability that remains, discounted, is less than this.
 NEGLIGIBLE = 1e-14
@@ -122,3 +124,24 @@ def push_forward(model, q, memo):
         mass[now, active[now, i]] = 0.0
     memo.n_reached[0] = n_reached
     return total
+
+
+@inlined
+def sampled_return(world, q, episodes, key, clock):
+    """Mean discounted return of greedy test episodes, without reward noise (mean zero). clock [1] counts draws."""
+    total = 0.0
+    for _ in range(episodes):
+        state = draw_start(world.start_states, world.start_cumulative, key, clock[0])
+        clock[0] += 1
+        weight, step = 1.0, 0
+        while (world.step_limit == 0 or step < world.step_limit) and weight > NEGLIGIBLE:
+            action = choose_best(q[state], key, clock[0])
+            outcome = draw_outcome(world, state * world.n_actions + action, key, clock[0] + 1)
+            clock[0] += 2
+            total += weight * (world.env_reward[outcome] + world.monitor_reward[outcome])
+            weight *= world.discount
+            step += 1
+            if world.terminated[outcome]:
+                break
+            state = world.next_state[outcome]
+    return total / episodes

@@ -10,9 +10,9 @@ import numpy as np
 
 from monmdp.agents.base import Agent, HasGoal
 from monmdp.errors import MonMDPError
+from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
-from monmdp.training.evaluation import exact_return, new_evaluator
 from monmdp.training.job import Job, on_all_states
 from monmdp.training.loop import advance_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record, record_point

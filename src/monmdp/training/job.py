@@ -14,13 +14,12 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import visible_bounds
 from monmdp.exact.solve import greedy_policy, optimal_values, policy_return, solve
-from monmdp.exact.structure import hidden_env_pairs
+from monmdp.exact.structure import hidden_env_pairs, visible_bounds
+from monmdp.kernels.returns import new_evaluator
 from monmdp.machine import SHARE, available_bytes, n_cores, readable
 from monmdp.problem import Integers, MonMDP
 from monmdp.training.curves import Curves
-from monmdp.training.evaluation import new_evaluator
 from monmdp.training.loop import loop_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally
 from monmdp.world import compact, is_deterministic

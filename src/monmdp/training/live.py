@@ -15,7 +15,7 @@ from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_b
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
 from monmdp.errors import MonMDPError
-from monmdp.exact.bounds import Bounds, annuity
+from monmdp.exact.structure import Bounds, annuity
 from monmdp.join import never_observable_pairs
 from monmdp.machine import SHARE, available_bytes, readable
 from monmdp.monitors import MONITORS, Moment, Monitor

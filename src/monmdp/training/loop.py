@@ -17,10 +17,10 @@ import numpy as np
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws
 from monmdp.kernels.compile import kernel
+from monmdp.kernels.returns import exact_return, sampled_return
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.problem import Dynamics
 from monmdp.rng import stream
-from monmdp.training.evaluation import exact_return, sampled_return
 from monmdp.training.metrics import count_step, record_point
 from monmdp.world import World
 
