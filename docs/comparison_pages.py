@@ -47,7 +47,7 @@ def main(folder: str) -> None:
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
             seeds = min(len(cell.seeds) for cell in results.cells.values())
-            fewer = "" if seeds == PRESETS[preset][1].seeds else f" --seeds {seeds}"
+            fewer = "" if seeds == PRESETS[preset].seeds else f" --seeds {seeds}"
             run = f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}"
             body = tables.get(preset, versus)(results)
             parts += [f"## {title}\n", f"```\n{run}\npython docs/comparison_pages.py runs\n```\n", body]

@@ -1,7 +1,10 @@
-"""Tables as Markdown text and as rich tables for the terminal."""
+"""Tables as Markdown text, as CSV, and as rich tables for the terminal."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +17,15 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[Any]], align: str = 
     rules = ["---:" if side == "r" else "---" for side in align.ljust(len(header), "l")]
     lines = [" | ".join(str(cell).replace("|", r"\|") for cell in row) for row in [header, *rows]]
     return "\n".join([f"| {lines[0]} |", f"|{'|'.join(rules)}|", *(f"| {line} |" for line in lines[1:])])
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV with numbers at full precision; NaN is an empty field."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row] for row in rows)
+    return sink.getvalue()
 
 
 def terminal(

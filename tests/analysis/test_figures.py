@@ -24,11 +24,11 @@ from monmdp.environments import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
 from monmdp.figures.curves import return_limits
 from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points
-from monmdp.figures.drawing import csv_text
 from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
 from monmdp.study.results import Results
 from monmdp.study.store import Store
 from monmdp.study.sweep import PAPER_AGENTS
+from monmdp.tables import csv_text
 
 #: A name with characters that are special in formulas, HTML, markup and shells.
 ODD = "my_$x^2$ <b>env</b> & [red] %d"

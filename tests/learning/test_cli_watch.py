@@ -185,6 +185,6 @@ def test_bench_measures_every_agent(capsys, monkeypatch, tmp_path):
 
 
 def test_bench_projects_the_paper():
-    text = " ".join(benchmark.PaperCost({"Directed": 4.0, "Naive": 2.0}, cores=2).sentences())
+    text = " ".join(benchmark.paper_cost({"Directed": 4.0, "Naive": 2.0}, cores=2))
     assert "6.00 core-seconds (Directed 4.00, Naive 2.00)" in text
     assert "5.0 minutes on 2 cores" in text

@@ -11,7 +11,7 @@ from sweeping import error_of, output_of, single_job
 
 import monmdp
 from monmdp import MonMDPError, Sweep
-from monmdp.paper.presets import ABLATIONS, PRESETS, preset
+from monmdp.paper.presets import ABLATIONS, preset
 from monmdp.study import executors
 from monmdp.study.plan import requested
 from monmdp.study.results import Results
@@ -239,17 +239,6 @@ def test_the_ablation():
     assert changed == [
         set(), {"pool_environment"}, {"pool_monitor"}, {"pessimism"}, {"observe"}, {"beta_certain", "beta_uncertain"}
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["tenth", "agents", "followup", "known-monitor", "unsolvable", "ablation"])
-def test_descriptions_of_presets(name):
-    described, sweep = PRESETS[name]
-    assert f"{sweep.seeds} seeds" in described
-    if sweep.steps:
-        assert f"{sweep.steps:,} steps" in described
-    else:
-        assert "tenth" in described
-        assert sweep.budget == 0.1
 
 
 # The target return of stored runs

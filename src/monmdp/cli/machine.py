@@ -234,14 +234,20 @@ class Bench(Command):
     save: Annotated[Path | None, option("none")] = None  # Markdown file for the results (.md).
 
     def run(self, console: Console) -> None:
+        from monmdp.paper import benchmark
+
         check_file(self.save, ".md")
-        command, values, sentences = _measure_gpu(self.quick) if self._on_gpu() else _measure_cpu(self.quick)
-        machine_name = values.get("machine") or values["device"]
+        on_gpu = self._on_gpu()
+        measure = benchmark.measure_gpu if on_gpu else benchmark.measure_cpu
+        with progress("measuring (kernels are compiled first)") as update:
+            values, sentences = measure(self.quick, update)
+        machine_name = values["device"] if on_gpu else values["machine"]
         rows = [
             (row["problem"], row["agent"], f"{row['pairs']:,}", f"{row['step_ns']:,.0f}", f"{row['evaluation_us']:.1f}")
             for row in values.get("rows", [])
         ]
         if self.save is not None:
+            command = "monmdp bench --device cuda" if on_gpu else "monmdp bench"
             table = markdown(SPEED_COLUMNS, rows, "llrrr") + "\n\n" if rows else ""
             items = "".join(f"- {sentence}\n" for sentence in sentences)
             self.save.write_text(f"`{command}` on {machine_name}:\n\n{table}{items}", encoding="utf-8")
@@ -259,25 +265,3 @@ class Bench(Command):
         from monmdp.cuda.backend import chosen
 
         return chosen(self.device) == "cuda"
-
-
-def _measure_cpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
-    """The command, its measurements as JSON shows them, and sentences for readers."""
-    from monmdp.paper import benchmark
-
-    with progress("measuring agents") as update:
-        rows, paper = [asdict(speed) for speed in benchmark.measure_agents(update)], None
-        if not quick:
-            update(0, description="one seed of the paper")
-            paper = benchmark.measure_paper(update)
-    values = {"machine": benchmark.machine(), "rows": rows, "paper": paper and asdict(paper)}
-    return "monmdp bench", values, [] if paper is None else paper.sentences()
-
-
-def _measure_gpu(quick: bool) -> tuple[str, dict[str, Any], list[str]]:
-    """The same on a GPU."""
-    from monmdp.paper.benchmark import PAPER_SEEDS, measure_gpu
-
-    with progress("measuring (kernels are compiled first)"):
-        gpu = measure_gpu(5 if quick else PAPER_SEEDS)
-    return "monmdp bench --device cuda", asdict(gpu), gpu.sentences()

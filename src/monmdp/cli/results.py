@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -13,10 +12,11 @@ from rich.console import Console
 from rich.text import Text
 from tyro.conf import Positional, arg
 
+from monmdp import check
 from monmdp.cli import shared
 from monmdp.cli.shared import Command, Folder, Json, option, print_json, print_line, print_warnings, progress
-from monmdp.errors import MonMDPError, nearest
-from monmdp.tables import markdown, terminal
+from monmdp.errors import MonMDPError
+from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.evidence import Claim
@@ -132,8 +132,11 @@ class Figure(Command):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
         results = StoredResults(self.folder)
-        environment = _spelled(self.env, results.environments, "environment", DEFAULT_PROBLEM[0])
-        monitor = _spelled(self.monitor, results.monitors, "monitor", DEFAULT_PROBLEM[1])
+        environment, monitor = DEFAULT_PROBLEM
+        if self.env is not None:
+            environment = results.environments[check.find(self.env, results.environments, "environment", "The folder")]
+        if self.monitor is not None:
+            monitor = results.monitors[check.find(self.monitor, results.monitors, "monitor", "The folder")]
         print_warnings(console, results.damaged)
         n_drawn = 0
         for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, (environment, monitor)):
@@ -146,16 +149,6 @@ class Figure(Command):
                 raise files
         if not n_drawn:
             raise MonMDPError(f"{self.folder} has no data for any figure.")
-
-
-def _spelled(name: str | None, known: list[str], kind: str, default: str) -> str:
-    """A name as the results spell it, matched in any case; the default if there is no name."""
-    if name is None:
-        return default
-    for other in known:
-        if other.casefold() == name.casefold():
-            return other
-    raise MonMDPError(f"The results have no {kind} {name!r}. {nearest(name, known)}")
 
 
 @dataclass(frozen=True)
@@ -216,14 +209,12 @@ def _write(path: Path, claims: list[Claim], details: bool) -> None:
         for claim in claims if details else ():
             table = markdown(DETAIL_COLUMNS, map(DETAIL_CELLS, claim.details))
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
-        path.write_text(text, encoding="utf-8")
-        return
-    rows: list[Sequence[str]] = [CLAIM_COLUMNS, *map(CLAIM_CELLS, claims)]
-    if details:
+    elif details:
         rows = [(claim.claim, *DETAIL_CELLS(detail)) for claim in claims for detail in claim.details]
-        rows.insert(0, ("claim", *DETAIL_COLUMNS))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(rows)
+        text = csv_text(("claim", *DETAIL_COLUMNS), rows)
+    else:
+        text = csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
+    path.write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
             )  # fmt: skip
 
     legend = [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
-    drawing = _grid(data, panels, GREEDY_RETURN, finish, legend)
+    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
     drawing.rows.extend(
         (*problem, "optimum", "", step, optimum, "", "")
         for problem, bands in panels.items()
@@ -88,7 +88,7 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
 def plot_curves(curves: Curves, path: Path) -> None:
     """Draw the mean greedy return of fresh curves with its 95% confidence interval, and the optimum, into a file."""
     problem, agent, runs = curves.problem, curves.agent, len(curves.seeds)
-    key, styles = (problem.environment.name, problem.monitor.name), agent_styles([agent])
+    key = (problem.environment.name, problem.monitor.name)
     band = Band(curves.steps, *mean_interval(curves.returns), (runs,))
 
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
@@ -97,12 +97,10 @@ def plot_curves(curves: Curves, path: Path) -> None:
         axes.axhline(curves.target_return, zorder=1, **OPTIMUM)
         show_steps(axes, 4)
 
-    name = f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"
-    legend = [(name, styles[agent].line), ("optimum", OPTIMUM)]
-    panels, labels = {key: {agent: band}}, (STEPS, GREEDY_RETURN)
+    names, labels = {agent: f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"}, (STEPS, GREEDY_RETURN)
+    panels, optimum = {key: {agent: band}}, [("optimum", OPTIMUM)]
     with style.styled():
-        figure = draw_panels([key[0]], [key[1]], panels, styles, labels, finish, legend, panel_height=2.2)
-        figure.savefig(path, dpi=style.DPI)
+        draw_panels(panels, key[1:], agent_styles([agent]), labels, finish, optimum, names, 2.2).savefig(path)
 
 
 def observed(data: FigureData, main: bool = False) -> Drawing:
@@ -124,7 +122,8 @@ def beta(data: FigureData) -> Drawing:
         raise MonMDPError(f"No agent in {data.results.folder} records β; Directed does.")
     least = min(float(band.mean.min()) for bands in panels.values() for band in bands.values())
     finish, legend = _beta_axis(list(data.results.cells.values()), least / 2)
-    return _grid(data, panels, f"{LABELS['beta']} (logarithmic; infinite and above 10 shown as 10)", finish, legend)
+    label = f"{LABELS['beta']} (logarithmic; infinite and above 10 shown as 10)"
+    return _grid(data, panels, label, finish, more=legend)
 
 
 def beta_run(data: FigureData) -> Drawing:
@@ -142,7 +141,7 @@ def beta_run(data: FigureData) -> Drawing:
         names[cell.agent] = f"{cell.agent}, seed {seed}{shade}"
     finish, legend = _beta_axis(cells, min(float(band.low.min()) for band in bands.values()) / 1.6)
     label = f"{LABELS['beta']} (infinite: shown as 10)"
-    drawing = _grid(data, {data.problem: bands}, label, finish, legend, names, panel_height=1.75)
+    drawing = _grid(data, {data.problem: bands}, label, finish, more=legend, names=names, panel_height=1.75)
     columns = ("environment", "monitor", "agent", "seed", "runs", "step", "beta", "low_5", "high_95")
     return Drawing(drawing.figure, columns, drawing.rows)
 
@@ -198,26 +197,13 @@ def _panels(data: FigureData, band: Callable[[CellResults], Band | None], main: 
     return panels
 
 
-def _grid(
-    data: FigureData,
-    panels: Panels,
-    y_label: str,
-    finish: Finish,
-    legend: Sequence[Entry] = (),
-    names: Mapping[str, str] | None = None,
-    panel_height: float | None = None,
-    share_y: bool = True,
-) -> Drawing:
-    """Curves over training steps in panels of environments × monitors. names: agents as the legend shows them."""
-    rows = [name for name in data.results.environments if any(name == row for row, _ in panels)]
-    columns = [name for name in data.results.monitors if any(name == column for _, column in panels)]
+def _grid(data: FigureData, panels: Panels, y_label: str, finish: Finish, **options: Any) -> Drawing:
+    """Curves over training steps in panels of environments × monitors. options: those of `draw_panels`."""
     styles = {agent: look for agent, look in data.styles.items() if any(agent in bands for bands in panels.values())}
-    entries = [((names or {}).get(agent, agent), look.line) for agent, look in styles.items()]
 
     def finish_steps(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         finish(axes, bands, problem)
-        show_steps(axes, 4 if len(rows) == len(columns) == 1 else 2)
+        show_steps(axes, 4 if len(panels) == 1 else 2)
 
-    labels, entries = (STEPS, y_label), [*entries, *legend]
-    figure = draw_panels(rows, columns, panels, styles, labels, finish_steps, entries, panel_height, share_y)
+    figure = draw_panels(panels, data.results.monitors, styles, (STEPS, y_label), finish_steps, **options)
     return Drawing(figure, COLUMNS, panel_rows(panels))

@@ -79,7 +79,8 @@ class FigureData:
             if cell.target_return - random[problem] > 1e-12 and np.isfinite(cell.final_returns).all():
                 scores[names] = normalised(cell.final_returns, cell.target_return, random[problem])
         if not scores:
-            raise MonMDPError(f"No problem in {self.results.folder} can be built again, so there are no scores.")
+            folder = self.results.folder
+            raise MonMDPError(f"No problem in {folder} can be built again from its name, so there are no scores.")
         return scores
 
     def scores(self, agent: str, problems: Sequence[tuple[str, str]]) -> Floats:

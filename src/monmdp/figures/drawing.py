@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,9 +14,10 @@ from monmdp.errors import MonMDPError, nearest
 from monmdp.figures import curves, environments, heatmaps, scores
 from monmdp.figures.data import DEFAULT_PROBLEM as DEFAULT_PROBLEM
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.style import DPI, styled
+from monmdp.figures.style import styled
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
+from monmdp.tables import csv_text
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ _KINDS = (
     FigureKind("steps-to-solve", "seeds solved permanently by each step: all environments", curves.steps_to_solve),
     FigureKind("solving", "all runs solved permanently by each part of the training budget", scores.solving),
     FigureKind("profiles", "performance profiles over all problems", scores.profiles),
-    FigureKind("profiles-monitors", "performance profiles, one panel per monitor", scores.profiles_monitors),
+    FigureKind("profiles-monitors", "performance profiles by monitor", partial(scores.profiles, by_monitor=True)),
     FigureKind("aggregates", "interquartile mean, mean, optimality gap and optimal runs", scores.aggregates),
     FigureKind("improvement", "probability that the first agent beats each other one", scores.improvement),
 )
@@ -82,10 +81,7 @@ def draw_figure(name: str, results: Results | Path | str, out: Path | str | None
 
 
 def draw_figures(
-    names: list[str],
-    results: Results,
-    out: Path | str | None = None,
-    problem: tuple[str, str] = DEFAULT_PROBLEM,
+    names: list[str], results: Results, out: Path | str | None = None, problem: tuple[str, str] = DEFAULT_PROBLEM
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
     """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 
@@ -121,7 +117,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
     drawing.figure.set_layout_engine(None)  # the layout is computed once, for both formats
     for kind, metadata in METADATA.items():
         sink = io.BytesIO()
-        drawing.figure.savefig(sink, format=kind, dpi=DPI, metadata=metadata)
+        drawing.figure.savefig(sink, format=kind, metadata=metadata)
         contents[folder / f"{name}.{kind}"] = sink.getvalue()
     contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
     for path, content in contents.items():
@@ -130,12 +126,3 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
         except OSError as error:
             raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
     return list(contents)
-
-
-def csv_text(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    """Rows as CSV with numbers at full precision; NaN is an empty field."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row] for row in rows)
-    return sink.getvalue()

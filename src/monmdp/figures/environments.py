@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 from PIL import Image, ImageDraw
 
 from monmdp.environments.catalogue import TILES, Tile
@@ -15,8 +18,8 @@ from monmdp.figures.style import fitting_size, number, wrapped
 from monmdp.problem import EnvironmentTable
 from monmdp.render.tiles import agent_shapes, paint, tile_shapes
 
-#: Largest number of cells across the figure, cells between pictures, inches and pixels per cell.
-ACROSS, GAP, CELL, PIXELS = 24, 1, style.WIDTH / 24.3, 100
+#: Largest number of cells across the figure, inches and pixels per cell.
+ACROSS, CELL, PIXELS = 24, style.WIDTH / 24.3, 100
 #: Cells of an environment without a map, and of an entry of the legend.
 CARD, ENTRY = (6, 2), 6
 START = "start"
@@ -43,16 +46,14 @@ def environments(data: FigureData) -> Drawing:
     total = height + 1.2 * -(-len(legend) // per_line)
     figure = style.new_figure((width + 0.3) * CELL, (total + 0.3) * CELL)
     axes = figure.subplots()
-    axes.set_axis_off()
-    image = Image.new("RGB", (round(width * PIXELS) + 1, round(total * PIXELS) + 1), "white")
-    draw = ImageDraw.Draw(image)
     for picture in pictures:
-        _paint(draw, axes, picture)
+        _show(axes, picture)
     for i, (meaning, tile) in enumerate(legend.items()):
         x, y = i % per_line * ENTRY, height + 0.2 + 1.2 * (i // per_line)
-        _paint_cell(draw, tile, x, y, 0.8, starts=meaning == START)
+        axes.imshow(_image([tile], {(0, 0)} if meaning == START else set()), extent=(x, x + 0.8, y + 0.8, y))
         axes.text(x + 1, y + 0.4, meaning, va="center_baseline", size=style.TICK)
-    axes.imshow(image, extent=(0, image.width / PIXELS, image.height / PIXELS, 0))
+    axes.set(xlim=(0, width + 0.01), ylim=(total + 0.01, 0))
+    axes.set_axis_off()
     rows: list[tuple[Any, ...]] = []
     for name, table in tables.items():
         for row, column, tile, state in _tiles(table):
@@ -62,7 +63,7 @@ def environments(data: FigureData) -> Drawing:
 
 
 def _placed(data: FigureData) -> tuple[list[Picture], float]:
-    """Pictures in lines, tall ones first; and the height of all lines."""
+    """Pictures in lines, tall ones first, with one cell between them; and the height of all lines."""
     tables: dict[str, EnvironmentTable | None] = dict.fromkeys(data.results.environments)
     tables |= {cell.environment: cell.problem.environment for cell in data.results.cells.values() if cell.problem}
     pictures = []
@@ -71,42 +72,45 @@ def _placed(data: FigureData) -> tuple[list[Picture], float]:
         shrink = min(1.0, ACROSS / columns, ACROSS / rows)
         pictures.append(Picture(name, table, columns * shrink, rows * shrink))
     placed: list[Picture] = []
-    x = y = bottom = 0.0
+    x, y, bottom = math.inf, 0.0, 0.0
     for one in sorted(pictures, key=lambda picture: -picture.height):
         if x + one.width > ACROSS:
-            x, y = 0.0, bottom
-        placed.append(one._replace(x=x, y=y + 1))  # the name takes one cell
-        x += one.width + GAP
-        bottom = max(bottom, y + 1 + one.height + GAP / 2)
+            x, y = 0.0, bottom + 1  # the name takes one cell
+            bottom = y + one.height + 0.5
+        placed.append(one._replace(x=x, y=y))
+        x += one.width + 1
     return placed, bottom
 
 
-def _paint_cell(draw: ImageDraw.ImageDraw, tile: str, x: float, y: float, size: float, starts: bool) -> None:
-    """Paint a tile into the square with this corner and side, in cells, and the agent if it starts there."""
-    shapes = [*tile_shapes(tile), *(agent_shapes(None) if starts else [])]
-    paint(draw, shapes, round(x * PIXELS), round(y * PIXELS), round(size * PIXELS))
+def _image(tiles: Sequence[str], starts: set[tuple[int, int]]) -> Image.Image:
+    """Rows of tiles as an image, with an agent in every cell (row, column) of `starts`."""
+    image = Image.new("RGB", (len(tiles[0]) * PIXELS + 1, len(tiles) * PIXELS + 1))
+    for row, line in enumerate(tiles):
+        for column, tile in enumerate(line):
+            shapes = [*tile_shapes(tile), *(agent_shapes(None) if (row, column) in starts else [])]
+            paint(ImageDraw.Draw(image), shapes, column * PIXELS, row * PIXELS, PIXELS)
+    return image
 
 
-def _paint(draw: ImageDraw.ImageDraw, axes: Axes, picture: Picture) -> None:
-    """Paint the tiles and agents at the starts into an image, and write names and rewards into the axes."""
+def _show(axes: Axes, picture: Picture) -> None:
+    """The tiles of an environment with agents at its starts, its name, and rewards that no tile shows."""
     name, table, width, height, left, top = picture
     title = wrapped(name, (width + 0.7) * CELL, 1, bold=True)
     axes.text(left + width / 2, top - 0.25, title, weight="bold", ha="center")
     centred: dict[str, Any] = {"ha": "center", "va": "center"}
     if table is None or table.layout is None:
         text = "cannot be built again" if table is None else f"{len(table.states)} states"
-        corners = [(left * PIXELS, top * PIXELS), ((left + width) * PIXELS, (top + height) * PIXELS)]
-        draw.rectangle(corners, fill=style.PALE)
+        axes.add_patch(Rectangle((left, top), width, height, color=style.PALE))
         axes.text(left + width / 2, top + height / 2, text, size=style.TICK, color=style.FADED, **centred)
         return
-    side, starts = width / table.layout.columns, np.flatnonzero(table.start > 0)[:8]
+    side, starts = width / table.layout.columns, {table.layout.cells[s] for s in np.flatnonzero(table.start > 0)[:8]}
+    axes.imshow(_image(table.layout.tiles, starts), extent=(left, left + width, top + height, top))
     for row, column, tile, state in _tiles(table):
-        x, y = left + column * side, top + row * side
-        _paint_cell(draw, tile, x, y, side, starts=state in starts)
-        reward = _unmarked_reward(table, state, tile)
-        if reward:
-            size = fitting_size(len(number(reward)) + 1, side * CELL)
-            axes.text(x + side / 2, y + side / 2, number(reward), size=size, weight="bold", **centred)
+        if reward := _unmarked_reward(table, state, tile):
+            x, y = left + (column + 0.5) * side, top + (row + 0.5) * side
+            axes.text(
+                x, y, number(reward), size=fitting_size(len(number(reward)) + 1, side * CELL), weight="bold", **centred
+            )
 
 
 def _tiles(table: EnvironmentTable) -> list[tuple[int, int, str, int | None]]:

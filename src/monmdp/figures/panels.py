@@ -53,20 +53,24 @@ def panel_rows(panels: Panels) -> list[tuple[Any, ...]]:
 
 
 def draw_panels(
-    rows: Sequence[str],
-    columns: Sequence[str],
     panels: Panels,
+    columns: Sequence[str],
     styles: dict[str, AgentStyle],
     labels: tuple[str, str],
     finish: Finish,
-    legend: Sequence[Entry],
+    more: Sequence[Entry] = (),
+    names: Mapping[str, str] | None = None,
     panel_height: float | None = None,
     share_y: bool = True,
 ) -> Figure:
-    """The curves of the agents in `styles` in panels of rows × columns; labels: of the x-axis and the y-axis.
+    """The curves of the agents in `styles`; labels: of the x-axis and the y-axis.
 
-    share_y: the panels of a row have one vertical scale.
+    columns: the order of the columns, of which those with a panel are drawn. more: entries of the legend after the
+    agents, names: agents as the legend shows them. share_y: the panels of a row have one vertical scale.
     """
+    rows, used = list(dict.fromkeys(row for row, _ in panels)), {column for _, column in panels}
+    columns = [name for name in columns if name in used]
+    legend = [*(((names or {}).get(agent, agent), look.line) for agent, look in styles.items()), *more]
     across, down = len(columns), len(rows)
     least = style.WIDTH if down == across == 1 else 0.65 * across + LEFT
     width = max(min(LEFT + 2.5 * across, style.WIDTH), least)

@@ -6,7 +6,6 @@ A score is the final return on a scale on which 0 is acting uniformly at random 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,6 @@ def profiles(data: FigureData, by_monitor: bool = False) -> Drawing:
     panels = {name: {agent: _profile(s, thresholds) for agent, s in group.items()} for name, group in scores.items()}
     labels = (f"normalised score τ {SCALE}", "runs with score ≥ τ (%)")
     return _fractions(data, panels, labels, "score", 2 if by_monitor else 5)
-
-
-profiles_monitors = partial(profiles, by_monitor=True)
 
 
 def solving(data: FigureData) -> Drawing:
@@ -92,9 +88,8 @@ def _fractions(
         few_ticks(axes.xaxis, ticks, scale)
 
     panels = {("", name): bands for name, bands in groups.items()}
-    legend = [(agent, look.line) for agent, look in data.styles.items()]
     height = 1.9 if len(groups) == 1 else 1.2
-    figure = draw_panels([""], [*groups], panels, data.styles, labels, finish, legend, height)
+    figure = draw_panels(panels, [*groups], data.styles, labels, finish, panel_height=height)
     names = ("problems", "agent", "runs", "number_of_problems", column, "fraction", "low", "high")
     return Drawing(figure, names, panel_rows(panels))
 

@@ -11,6 +11,7 @@ import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,9 +25,6 @@ WIDTH, HEIGHT = 5.5, 8.3
 LABEL, TICK, SMALL = 7.0, 6.0, 5.0
 #: Average width of a character in inches per point of font size, normal and bold.
 CHARACTER, BOLD_CHARACTER = 0.0085, 0.0098
-
-#: Resolution of PNG files.
-DPI = 220
 
 INK, FADED, PALE = "#222222", "#6e6e6e", "#ededed"
 
@@ -60,13 +58,8 @@ OTHER_DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1)), (0, (1, 1)), (0, (4, 1, 1,
 
 def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
     """Agent → its style: fixed for the paper's agents, the next free one for each other agent."""
-    n = len(OTHER_COLOURS)
-    others = [agent for agent in agents if agent not in KNOWN]
-    free = {
-        agent: AgentStyle(OTHER_COLOURS[i % n], OTHER_DASHES[i // n % len(OTHER_DASHES)])
-        for i, agent in enumerate(others)
-    }
-    return {agent: KNOWN.get(agent) or free[agent] for agent in agents}
+    free = cycle(AgentStyle(colour, dashes) for dashes in OTHER_DASHES for colour in OTHER_COLOURS)
+    return {agent: KNOWN.get(agent) or next(free) for agent in agents}
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,27 +24,25 @@ SHOWN = (("Empty", "Full"), ("Hazard", "Ask"), ("RiverSwim", "Button"), ("Corrid
 PAPER_SEEDS = 100
 #: The problem with the longest runs of the paper.
 LONGEST = ("Corridor", "Level")
-#: Rows of single-precision numbers that a step of Directed reads (three) and writes (at most two).
-ROWS, SINGLE = 5, 4
+#: Bytes per successor value that a step of Directed reads (three rows) and writes (at most two), in single precision.
+SUCCESSOR_BYTES = 5 * 4
 
-#: Called with the number of measurements done and their total.
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class AgentSpeed:
-    """Nanoseconds per training step and microseconds per exact evaluation of one agent in one problem."""
-
-    problem: str
-    agent: str
-    pairs: int
-    step_ns: float
-    evaluation_us: float
+#: Called with the number of measurements done, their total and what is measured.
+Progress = Callable[[int, int, str], None]
+#: Values by name, and sentences about them.
+Measurements = tuple[dict[str, Any], list[str]]
 
 
-def measure_agents(progress: Progress) -> list[AgentSpeed]:
-    """Measure every agent in the problems SHOWN, on one core."""
-    speeds = []
+def measure_cpu(quick: bool, progress: Progress) -> Measurements:
+    """Measure every agent and, unless quick, one seed of the whole paper, on one core."""
+    rows = _measure_agents(progress)
+    paper: dict[str, Any] | None = None if quick else {"core_seconds": _measure_paper(progress), "cores": n_cores()}
+    return {"machine": machine(), "rows": rows, "paper": paper}, paper_cost(**paper) if paper else []
+
+
+def _measure_agents(progress: Progress) -> list[dict[str, Any]]:
+    """Nanoseconds per training step and microseconds per exact evaluation of every agent in the problems SHOWN."""
+    rows: list[dict[str, Any]] = []
     for names in SHOWN:
         problem = make(*names)
         for agent in AGENTS:
@@ -54,10 +52,13 @@ def measure_agents(progress: Progress) -> list[AgentSpeed]:
                 min(core_seconds(paper_job(problem, agent, evaluation=evaluation)) for _ in range(2))
                 for evaluation in ("none", "exact")
             )
-            evaluation_us = max(with_evaluation - training, 0.0) / len(job.point_steps) * 1e6
-            speeds.append(AgentSpeed(problem.name, agent, problem.n_pairs, training / job.steps * 1e9, evaluation_us))
-            progress(len(speeds), len(SHOWN) * len(AGENTS))
-    return speeds
+            speeds = {
+                "step_ns": training / job.steps * 1e9,
+                "evaluation_us": max(with_evaluation - training, 0.0) / len(job.point_steps) * 1e6,
+            }
+            rows.append({"problem": problem.name, "agent": agent, "pairs": problem.n_pairs, **speeds})
+            progress(len(rows), len(SHOWN) * len(AGENTS), "measuring agents")
+    return rows
 
 
 def core_seconds(job: Job) -> float:
@@ -73,32 +74,24 @@ def paper_jobs() -> list[Job]:
     return [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
 
 
-@dataclass(frozen=True)
-class PaperCost:
-    """The cost of the paper: core-seconds of one seed of its 48 problems by agent, and the cores of this machine."""
-
-    core_seconds: dict[str, float]
-    cores: int
-
-    def sentences(self) -> list[str]:
-        """The cost in words, with a projection for all seeds on all cores."""
-        seconds = sum(self.core_seconds.values())
-        by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in self.core_seconds.items())
-        return [
-            "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
-            f"{seconds:.2f} core-seconds ({by_agent}).",
-            f"Projection for the paper's 28,800 runs: {seconds * PAPER_SEEDS / self.cores / 60:.1f} minutes "
-            f"on {self.cores} cores.",
-        ]
-
-
-def measure_paper(progress: Progress) -> PaperCost:
-    """Measure one seed of every problem and agent of the paper, after `measure_agents` has compiled all kernels."""
+def _measure_paper(progress: Progress) -> dict[str, float]:
+    """Core-seconds by agent of one seed of the paper, after `_measure_agents` has compiled all kernels."""
     jobs, by_agent = paper_jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
     for done, job in enumerate(jobs, 1):
         by_agent[job.agent_name] += core_seconds(job)
-        progress(done, len(jobs))
-    return PaperCost(by_agent, n_cores())
+        progress(done, len(jobs), "one seed of the paper")
+    return by_agent
+
+
+def paper_cost(core_seconds: dict[str, float], cores: int) -> list[str]:
+    """The cost of one seed of the paper in words, with a projection for all seeds on all cores."""
+    seconds = sum(core_seconds.values())
+    by_agent = ", ".join(f"{agent} {seconds:.2f}" for agent, seconds in core_seconds.items())
+    return [
+        "One seed of the paper's 48 problems × 6 agents, with 1,001 exact evaluations each: "
+        f"{seconds:.2f} core-seconds ({by_agent}).",
+        f"Projection for the paper's 28,800 runs: {seconds * PAPER_SEEDS / cores / 60:.1f} minutes on {cores} cores.",
+    ]
 
 
 def machine() -> str:
@@ -111,50 +104,11 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-@dataclass(frozen=True)
-class OnGPU:
-    """Measurements: runs, steps, seconds on the device, memory, and two lower bounds of the time.
+def measure_gpu(quick: bool, progress: Progress) -> Measurements:
+    """Measure the paper on a GPU, with 5 seeds if quick, and two lower bounds of its time.
 
-    These are the latency of the longest run and the time to copy all successor values.
+    These are the latency of the longest run, and the time to copy all successor values.
     """
-
-    device: str
-    seeds: int
-    runs: int
-    steps: int
-    seconds: float
-    wave_seconds: list[float]
-    launches: list[tuple[str, int, float]]
-    wall_seconds: float
-    memory: int
-    bytes_moved: int
-    copy_bytes_per_second: float
-    longest_seconds: float
-    longest_steps: int
-
-    def sentences(self) -> list[str]:
-        """The measurements in words."""
-        by_agent: dict[str, float] = {}
-        for name, _, seconds in self.launches:
-            by_agent[name] = max(by_agent.get(name, 0.0), seconds)
-        parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in by_agent.items())
-        speed, copy_speed = self.bytes_moved / self.seconds, self.copy_bytes_per_second
-        return [
-            f"{self.device}: the paper's 48 problems × 6 agents × {self.seeds} seeds, {self.runs:,} runs with 1,001 "
-            f"exact evaluations each, took {self.seconds:.2f} s of device time in {len(self.wave_seconds)} wave(s) "
-            f"({self.wall_seconds:.1f} s with packing and transfers) and {readable(self.memory)} of device memory.",
-            f"{self.steps / self.seconds / 1e6:,.0f} million training steps per second.",
-            f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
-            f"Successor values: {self.bytes_moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, "
-            f"{speed / copy_speed:.0%} of the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take "
-            f"{self.bytes_moved / copy_speed:.2f} s.",
-            f"The longest run alone, {self.longest_steps:,} steps of Directed in {' + '.join(LONGEST)}: "
-            f"{self.longest_seconds:.2f} s, {self.longest_seconds / self.longest_steps * 1e6:.2f} µs per step.",
-        ]
-
-
-def measure_gpu(seeds: int) -> OnGPU:
-    """Measure the paper with `seeds` seeds and 1,001 exact evaluations per run; kernels are compiled before."""
     from monmdp.cuda.backend import Spent, device, train_on_gpu
     from monmdp.cuda.schedule import Work
 
@@ -164,30 +118,35 @@ def measure_gpu(seeds: int) -> OnGPU:
             pass
         return spent
 
+    seeds = 5 if quick else PAPER_SEEDS
     jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
     spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
-    alone = spent_on([Work(longest, (0,))])
+    longest_seconds = sum(spent_on([Work(longest, (0,))]).waves)
     started = time.perf_counter()
     spent = spent_on([Work(job, tuple(range(seeds))) for job in jobs])
-    return OnGPU(
-        device=device().name,
-        seeds=seeds,
-        runs=len(jobs) * seeds,
-        steps=sum(job.steps for job in jobs) * seeds,
-        seconds=sum(spent.waves),
-        wave_seconds=spent.waves,
-        launches=spent.launches,
-        wall_seconds=time.perf_counter() - started,
-        memory=spent.memory,
-        bytes_moved=sum(_row_bytes(job) * job.steps for job in jobs) * seeds,
-        copy_bytes_per_second=device().copy_speed(),
-        longest_seconds=sum(alone.waves),
-        longest_steps=longest.steps,
-    )
-
-
-def _row_bytes(job: Job) -> int:
-    """Largest number of bytes of successor values that a step reads and writes, without look-ups of maxima."""
-    if not isinstance(job.agent, Directed):
-        return 0
-    return ROWS * SINGLE * job.world.n_acting_states * job.world.n_actions
+    wall_seconds = time.perf_counter() - started
+    runs, steps, seconds = len(jobs) * seeds, sum(job.steps for job in jobs) * seeds, sum(spent.waves)
+    directed = [job for job in jobs if isinstance(job.agent, Directed)]
+    values_moved = sum(job.world.n_acting_states * job.world.n_actions * job.steps for job in directed) * seeds
+    moved, copy_speed = SUCCESSOR_BYTES * values_moved, device().copy_speed()
+    speed, longest_launch = moved / seconds, dict[str, float]()
+    for name, _, duration in spent.launches:
+        longest_launch[name] = max(longest_launch.get(name, 0.0), duration)
+    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launch.items())
+    values = {
+        "device": device().name, "seeds": seeds, "runs": runs, "steps": steps, "seconds": seconds,
+        "wave_seconds": spent.waves, "launches": spent.launches, "wall_seconds": wall_seconds, "memory": spent.memory,
+        "bytes_moved": moved, "copy_bytes_per_second": copy_speed, "longest_seconds": longest_seconds,
+        "longest_steps": longest.steps,
+    }  # fmt: skip
+    return values, [
+        f"{device().name}: the paper's 48 problems × 6 agents × {seeds} seeds, {runs:,} runs with 1,001 exact "
+        f"evaluations each, took {seconds:.2f} s of device time in {len(spent.waves)} wave(s) "
+        f"({wall_seconds:.1f} s with packing and transfers) and {readable(spent.memory)} of device memory.",
+        f"{steps / seconds / 1e6:,.0f} million training steps per second.",
+        f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
+        f"Successor values: {moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, {speed / copy_speed:.0%} of "
+        f"the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take {moved / copy_speed:.2f} s.",
+        f"The longest run alone, {longest.steps:,} steps of Directed in {' + '.join(LONGEST)}: "
+        f"{longest_seconds:.2f} s, {longest_seconds / longest.steps * 1e6:.2f} µs per step.",
+    ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from monmdp.join import make
 from monmdp.paper import evidence
-from monmdp.paper.evidence import Claim, Detail, MissingError, Statement, answer, evaluated, problems, runs_of
+from monmdp.paper.evidence import Claim, Detail, Items, MissingError, Statement, answer, evaluated, problems, runs_of
 from monmdp.paper.theorem import exploring_against_bound, summary_of_bounds
 from monmdp.problem import Floats
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, STEP_FACTOR
@@ -50,8 +50,8 @@ def _solved(results: Results, environment: str, monitor: str, agent: str) -> flo
 def solves(results: Results, environment: str, monitor: str, agent: str, sign: str, bound: float) -> Detail:
     """The fraction of seeds that end optimal is above or below a bound."""
     solved = _solved(results, environment, monitor, agent)
-    holds = {"≥": solved >= bound, ">": solved > bound, "<": solved < bound}[sign]
-    return answer(f"{solved:.0%}", f"{sign} {bound:.0%}", holds, bound - solved if sign == "<" else solved - bound)
+    margin = bound - solved if sign == "<" else solved - bound
+    return answer(f"{solved:.0%}", f"{sign} {bound:.0%}", margin > 0 or (sign == "≥" and margin == 0), margin)
 
 
 def fails_somewhere(results: Results, agent: str) -> Detail:
@@ -178,31 +178,23 @@ DETERMINISTIC = [
 _BASELINES = {agent: (agent,) for agent in BASELINES}
 
 
-def _comparisons(environments: list[str] | None, monitors: list[str] | None) -> dict[str, tuple[str, ...]]:
+def _comparisons(items: Items) -> Items:
     """Problems × baselines."""
-    chosen = problems(environments, monitors).items()
-    return {f"{name}: {agent}": (*problem, agent) for name, problem in chosen for agent in BASELINES}
+    return {f"{name}: {agent}": (*problem, agent) for name, problem in items.items() for agent in BASELINES}
 
 
 def _observing(monitor: str, divisor: int, example: str, bounds: str) -> list[Statement]:
     """Directed observes 1/divisor of all rewards with a monitor, in every environment and in the paper's example."""
+    items, empty = problems(None, [monitor], 1 / divisor), problems(["Empty"], [monitor], 1 / divisor)
+    claim = f"Directed observes about 1/{divisor} of all rewards under {monitor}"
+    expected = f"1/{divisor} of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment"
     return [
-        Statement(
-            f"Directed observes about 1/{divisor} of all rewards under {monitor}",
-            f"1/{divisor} of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment",
-            problems(None, [monitor], 1 / divisor),
-            observes,
-        ),
-        Statement(
-            f"… about {example} in Empty + {monitor}",
-            f"{bounds} (± 10%)",
-            problems(["Empty"], [monitor], 1 / divisor),
-            observes,
-        ),
+        Statement(claim, expected, items, observes),
+        Statement(f"… about {example} in Empty + {monitor}", f"{bounds} (± 10%)", empty, observes),
     ]
 
 
-_RIVER_COMPARISONS = _comparisons(["RiverSwim"], None)
+_RIVER_COMPARISONS = _comparisons(problems(["RiverSwim"]))
 
 STATEMENTS = (
     Statement(
@@ -249,7 +241,7 @@ STATEMENTS = (
     Statement(
         "Directed observes more rewards than any baseline wherever observing costs",
         "with Ask, Button, Experts and Level: 95% interval of the difference, paired by seed, above zero",
-        _comparisons(None, ["Ask", "Button", "Experts", "Level"]),
+        _comparisons(problems(None, ["Ask", "Button", "Experts", "Level"])),
         observes_more,
         noun="comparisons",
     ),

@@ -53,6 +53,8 @@ class Claim:
     details: list[Detail]
 
 
+#: What a question is about, by name, with its arguments for the question.
+Items = Mapping[str, tuple[Any, ...]]
 #: Numbers of confirmed, refuted and unknown answers → the verdict on a claim.
 Verdict = Callable[[int, int, int], str]
 
@@ -75,14 +77,14 @@ def where_testable(confirmed: int, refuted: int, unknown: int) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """A claim as data: a question about every item (name → its arguments), and how the answers add up.
+    """A claim as data: a question about every item, and how the answers add up.
 
     noun: what the items are; summary: summarises the answers, by default as `_summary` does.
     """
 
     claim: str
     expected: str
-    items: Mapping[str, tuple[Any, ...]]
+    items: Items
     question: Callable[..., Detail]
     verdict: Verdict = every
     noun: str = "problems"
@@ -90,26 +92,24 @@ class Statement:
 
     def check(self, results: Results) -> Claim:
         """Answer the question for every item, and combine the verdicts."""
-        details = [self._answer(results, name, arguments) for name, arguments in self.items.items()]
-        counts = [sum(detail.verdict == verdict for detail in details) for verdict in (CONFIRMED, REFUTED, UNKNOWN)]
-        measured = (self.summary or self._summary)(details)
-        return Claim(self.claim, self.expected, measured, self.verdict(*counts), details)
+        details = []
+        for name, arguments in self.items.items():
+            try:
+                detail = self.question(results, *arguments)
+            except MissingError as reason:
+                detail = Detail(str(reason), "", UNKNOWN)
+            details.append(replace(detail, about=name))
+        ordered = sorted(details, key=lambda detail: detail.margin)
+        groups = [[d for d in ordered if d.verdict == verdict] for verdict in (CONFIRMED, REFUTED, UNKNOWN)]
+        measured = self.summary(details) if self.summary else self._summary(*groups)
+        return Claim(self.claim, self.expected, measured, self.verdict(*map(len, groups)), details)
 
-    def _answer(self, results: Results, name: str, arguments: tuple[Any, ...]) -> Detail:
-        try:
-            return replace(self.question(results, *arguments), about=name)
-        except MissingError as reason:
-            return Detail(str(reason), "", UNKNOWN, about=name)
-
-    def _summary(self, details: list[Detail]) -> str:
+    def _summary(self, confirmed: list[Detail], refuted: list[Detail], unknown: list[Detail]) -> str:
         """One sentence: for how many items it holds, where not and by how much, and what is missing."""
-        if len(details) == 1:
-            return details[0].measured
-        confirmed, refuted, unknown = (
-            sorted((detail for detail in details if detail.verdict == verdict), key=lambda detail: detail.margin)
-            for verdict in (CONFIRMED, REFUTED, UNKNOWN)
-        )
-        parts = [f"{'all' if len(confirmed) == len(details) else f'{len(confirmed)} of'} {len(details)} {self.noun}"]
+        if len(self.items) == 1:
+            return [*confirmed, *refuted, *unknown][0].measured
+        holding = f"all {len(confirmed)}" if not (refuted or unknown) else f"{len(confirmed)} of {len(self.items)}"
+        parts = [f"{holding} {self.noun}"]
         if confirmed and not refuted:
             parts.append(f"closest: {_named(confirmed[:1])}")
         if refuted:
@@ -124,9 +124,7 @@ def _named(details: list[Detail]) -> str:
     return text if len(details) <= NAMED else f"{text} and {len(details) - NAMED} more"
 
 
-def problems(
-    environments: list[str] | None = None, monitors: list[str] | None = None, *more: Any
-) -> dict[str, tuple[Any, ...]]:
+def problems(environments: list[str] | None = None, monitors: list[str] | None = None, *more: Any) -> Items:
     """Name → (environment, monitor, *more) of the paper's problems with these environments and monitors."""
     return {
         f"{environment} + {monitor}": (environment, monitor, *more)

@@ -35,67 +35,42 @@ ABLATIONS = (
 )
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
-#: Name → description and sweep.
-PRESETS: dict[str, tuple[str, Sweep]] = {
-    "paper": ("the paper: 48 problems × 6 agents × 100 seeds", Sweep()),
-    "quick": (
-        "the main figure's 24 problems × 6 agents × 20 seeds, a few minutes",
-        Sweep(environments=MAIN_ENVIRONMENTS, seeds=20),
+PRESETS: dict[str, Sweep] = {
+    # The paper: 48 problems × 6 agents × 100 seeds.
+    "paper": Sweep(),
+    # The 24 problems of the main figure, a few minutes.
+    "quick": Sweep(environments=MAIN_ENVIRONMENTS, seeds=20),
+    # Ablation: five schedules of ε for Directed and the ε-greedy baselines.
+    "epsilon": Sweep(
+        environments=MAIN_ENVIRONMENTS,
+        agents=[f"{name}(epsilon={value})" for name in PAPER_AGENTS if name != "Optimism" for value in EPSILONS],
+        seeds=20,
     ),
-    "epsilon": (
-        "ablation: five schedules of ε for Directed and the ε-greedy baselines",
-        Sweep(
-            environments=MAIN_ENVIRONMENTS,
-            agents=[f"{name}(epsilon={value})" for name in PAPER_AGENTS if name != "Optimism" for value in EPSILONS],
-            seeds=20,
-        ),
-    ),
-    "pessimism": (
-        "ablation: baselines that start from the pessimistic Q of Directed",
-        Sweep(agents=[f"{agent}(initial_q=-10.0)" for agent in PAPER_AGENTS[2:]], seeds=20),
-    ),
-    "successors": (
-        "ablation: first-visit against occupancy successor functions",
-        Sweep(agents=["Directed", "Directed(successor_target='occupancy')"], seeds=20),
-    ),
-    "observability": (
-        "noise: a reward that would be observed is observed with probability 0.8",
-        Sweep(monitors=[f"{monitor}(observability=0.8)" for monitor in PAPER_MONITORS], seeds=20),
-    ),
-    "tenth": (
-        "DirectedModel in the paper's 48 problems with a tenth of the training steps, 100 seeds",
-        Sweep(agents=["DirectedModel"], budget=0.1, points=100),
-    ),
-    "followup": (
-        "the paper's 48 problems with the follow-up's 20,000 steps: DirectedModel and MonitoredMBIE, 30 seeds",
-        Sweep(agents=[*MODEL_AGENTS, *KNOWING_AGENTS], steps=20_000, seeds=30, points=200),
-    ),
-    "agents": (
-        "every agent in the paper's 48 problems with the follow-up's 20,000 steps, 30 seeds",
-        Sweep(agents=[*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS], steps=20_000, seeds=30, points=200),
-    ),
-    "known-monitor": (
-        "the first 4,000 steps of DirectedModel with and without a known monitor, recorded every ten, 30 seeds",
-        Sweep(agents=[MODEL_AGENTS[0], KNOWING_AGENTS[0]], steps=4_000, seeds=30, points=400),
-    ),
-    "unsolvable": (
-        "the follow-up's 24 problems with rewards that can never be observed, 50,000 steps, 30 seeds",
-        Sweep(
-            environments=["Bottleneck"],
-            monitors=UNSOLVABLE_MONITORS,
-            agents=[*MODEL_AGENTS, *KNOWING_AGENTS],
-            steps=50_000,
-            seeds=30,
-            points=250,
-        ),
-    ),
-    "ablation": (
-        "DirectedModel without each of its ideas, a tenth of the training steps, 20 seeds",
-        Sweep(agents=ABLATIONS, budget=0.1, seeds=20, points=100),
-    ),
-    "reward-noise": (
-        "noise: Gaussian noise of 0.01 on every reward",
-        Sweep(environments=[f"{environment}(reward_noise=0.01)" for environment in DEFAULT_STEPS], seeds=20),
+    # Ablation: baselines that start from the pessimistic Q of Directed.
+    "pessimism": Sweep(agents=[f"{agent}(initial_q=-10.0)" for agent in PAPER_AGENTS[2:]], seeds=20),
+    # Ablation: first-visit against occupancy successor functions.
+    "successors": Sweep(agents=["Directed", "Directed(successor_target='occupancy')"], seeds=20),
+    # Noise: a reward that would be observed is observed with probability 0.8.
+    "observability": Sweep(monitors=[f"{monitor}(observability=0.8)" for monitor in PAPER_MONITORS], seeds=20),
+    # Noise: Gaussian noise of 0.01 on every reward.
+    "reward-noise": Sweep(environments=[f"{name}(reward_noise=0.01)" for name in DEFAULT_STEPS], seeds=20),
+    # DirectedModel in the paper's 48 problems with a tenth of the training steps.
+    "tenth": Sweep(agents=["DirectedModel"], budget=0.1, points=100),
+    # DirectedModel without each of its ideas, with a tenth of the training steps.
+    "ablation": Sweep(agents=ABLATIONS, budget=0.1, seeds=20, points=100),
+    # The paper's 48 problems with the follow-up's 20,000 steps: its agents, and every agent.
+    "followup": Sweep(agents=[*MODEL_AGENTS, *KNOWING_AGENTS], steps=20_000, seeds=30, points=200),
+    "agents": Sweep(agents=[*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS], steps=20_000, seeds=30, points=200),
+    # The first 4,000 steps of DirectedModel with and without a known monitor, recorded every ten.
+    "known-monitor": Sweep(agents=[MODEL_AGENTS[0], KNOWING_AGENTS[0]], steps=4_000, seeds=30, points=400),
+    # The follow-up's 24 problems with rewards that can never be observed.
+    "unsolvable": Sweep(
+        environments=["Bottleneck"],
+        monitors=UNSOLVABLE_MONITORS,
+        agents=[*MODEL_AGENTS, *KNOWING_AGENTS],
+        steps=50_000,
+        seeds=30,
+        points=250,
     ),
 }
 
@@ -104,4 +79,4 @@ def preset(name: str) -> Sweep:
     """The sweep of a preset."""
     if name not in PRESETS:
         raise MonMDPError(f"There is no preset called {name!r}. {nearest(name, PRESETS)}")
-    return PRESETS[name][1]
+    return PRESETS[name]

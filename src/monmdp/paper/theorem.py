@@ -44,7 +44,9 @@ def exploring_against_bound(results: Results, environment: str, monitor: str) ->
     if cell is None:
         raise MissingError("no runs of Directed")
     problem = problem_of(cell)
-    work = _work(problem)
+    work = float(problem.n_states**2 * problem.n_actions)  # elementary steps of one linear system
+    if problem.step_limit is not None:
+        work = 2.0 * problem.step_limit * problem.n_outcomes  # of one backward pass over an episode
     if work * problem.n_states > COST_LIMIT:
         raise MissingError("too large for an exact diameter")
     steps, explored = cell.steps[1:], cell.curve("explored").mean(0)[1:]
@@ -82,10 +84,3 @@ def summary_of_bounds(details: list[Detail]) -> str:
         f"below the bound at every point in {below} of {len(details)} problems; the bound says something (is below 1, "
         f"at some point) in {tested}; tightest: {tightest.about} ({tightest.measured})"
     )
-
-
-def _work(problem: MonMDP) -> float:
-    """Elementary steps of one backward pass over an episode, or of one linear system."""
-    if problem.step_limit is None:
-        return float(problem.n_states**2 * problem.n_actions)
-    return 2.0 * problem.step_limit * problem.n_outcomes
