@@ -17,14 +17,14 @@ from numba import cuda
 from numba.core.dispatcher import Dispatcher
 
 from monmdp.agents import choices, q_learning, ucb
-from monmdp.kernels import stepping
+from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
 
 #: Threads of a warp.
 WARP = 32
 #: All lanes of a warp.
 EVERYONE = 0xFFFFFFFF
-choose_by_one_lane = choices.choose_best
+choose_by_one_lane = random.choose_best
 
 
 @cuda.jit(device=True)
@@ -100,7 +100,7 @@ def draw_plain_reward(dynamics, outcome, key, clock):
 
 #: The CPU's kernel → that of a warp.
 REPLACEMENTS: dict[Any, Any] = {
-    choices.choose_best: choose_best,
+    random.choose_best: choose_best,
     q_learning.largest_value: largest_value,
     choices.smallest: smallest,
     ucb.confidence_bounds: confidence_bounds,
