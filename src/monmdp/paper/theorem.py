@@ -61,7 +61,7 @@ def exploring_against_bound(results: Results, environment: str, monitor: str) ->
         above_random = bool(np.any(explored > loose))
         bounds += f"D̄ = {longest:.4g}, bound {loose[-1]:.3g}"
     else:
-        bounds += "larger, not computed for so many pairs"
+        bounds += "larger, not computed for this number of pairs"
     measured, least = f"{explored[-1]:.0%} of {steps[-1]:,} steps exploring, ", float(bound.min())
     if above_random:
         return Detail(measured + "above even the bound of random ρ", bounds, REFUTED, -1.0)
