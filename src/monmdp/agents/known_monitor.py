@@ -28,9 +28,9 @@ KnownMonitor: Any = array_tuple(
     "KnownMonitor",
     """The monitor's part by environment outcome, and counts of outcomes; empty if the monitor is not known.
 
-    Outcomes of environment pair e are first_outcome[e] … first_outcome[e + 1] - 1, ordered by env_next_state, then
-    env_terminated. Outcome i of joint pair p, counted from 0, is branch first_branch[p] + i, whose rows are
-    offsets[branch] … offsets[branch + 1] - 1.
+    Outcomes of environment pair e are `first_outcome[e]` … `first_outcome[e + 1] - 1`, ordered by env_next_state, then
+    env_terminated. Outcome i of joint pair p, counted from 0, is branch `first_branch[p] + i`, whose rows are
+    `offsets[branch]` … `offsets[branch + 1] - 1`.
     """,
     env_pair="int 0",  # [pair], for pairs of states in which the agent can act
     first_outcome="int 0",
