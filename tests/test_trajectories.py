@@ -34,7 +34,7 @@ def test_agent_trajectories_are_unchanged(agent):
     assert agent in entries, f"{agent} has no frozen trajectory; if it is new, {WRITE}."
     assert trajectories.learn(agent) == entries[agent], (
         f"{agent} learns differently from its release. Undo the change; or, if it is intended, raise "
-        f"TRAJECTORIES in monmdp/experiments/cells.py, so that old and new results never mix, and {WRITE}."
+        f"TRAJECTORIES in monmdp/training/job.py, so that old and new results never mix, and {WRITE}."
     )
 
 

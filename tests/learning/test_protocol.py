@@ -190,3 +190,24 @@ def test_recording_points_are_even(steps):
     gaps = np.diff(points)
     assert gaps.min() >= 1
     assert gaps.max() - gaps.min() <= 1
+
+
+def test_a_replaced_kernel_ends_an_inherited_device_kernel():
+    """A GPU would otherwise run the kernels of the parent class."""
+    directed = monmdp.AGENTS.find("Directed")
+
+    class Same(directed):
+        """Inherits all kernels."""
+
+    class Changed(directed):
+        """Chooses in another way."""
+
+        act = monmdp.AGENTS.find("Naive").act
+
+    class Declared(Changed):
+        """Declares that its kernels compile for a GPU."""
+
+        update = monmdp.AGENTS.find("Naive").update
+        device_kernel = "warp"
+
+    assert (Same.device_kernel, Changed.device_kernel, Declared.device_kernel) == ("block", None, "warp")
