@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda
 from numba.core.dispatcher import Dispatcher
 
-from monmdp.agents import choices, q_learning, ucb
+from monmdp.agents import baselines, choices, q_learning
 from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
 
@@ -103,7 +103,7 @@ REPLACEMENTS: dict[Any, Any] = {
     random.choose_best: choose_best,
     q_learning.largest_value: largest_value,
     choices.smallest: smallest,
-    ucb.confidence_bounds: confidence_bounds,
+    baselines.confidence_bounds: confidence_bounds,
 }
 
 
