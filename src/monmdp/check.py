@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,6 +12,10 @@ from monmdp.errors import MonMDPError, nearest
 
 #: The sum of a probability distribution may differ from one by this rounding error.
 PROBABILITY_TOLERANCE = 1e-9
+#: Types of options that `options` checks besides float, bool and Literal: from 0 on, below 1, and at least 1.
+NonNegative = float
+Discount = float
+Count = int
 
 
 def finite(value: Any, what: str) -> float:
@@ -139,7 +144,7 @@ def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> 
 
 
 def options(instance: Any) -> None:
-    """Check the options of a dataclass whose annotation is float or bool."""
+    """Check the options of a dataclass by their annotations, which are text."""
     for field in dataclasses.fields(instance):
         value, kind = getattr(instance, field.name), str(field.type)
         what = f"The option {field.name!r} of {type(instance).__name__}"
@@ -148,6 +153,16 @@ def options(instance: Any) -> None:
         match kind.removesuffix(" | None"):
             case "float":
                 finite(value, what)
+            case "NonNegative":
+                at_least(value, 0.0, what)
+            case "Discount":
+                discount(value, 0.0, what)
+            case "Count":
+                whole(value, 1, what)
+            case literal if literal.startswith("Literal["):
+                allowed = ast.literal_eval(literal.removeprefix("Literal"))
+                if value not in allowed:
+                    raise MonMDPError(f"{what} must be one of {allowed}, not {value!r}.")
             case "bool":
                 if not isinstance(value, bool):
                     raise MonMDPError(f"{what} must be True or False, not {value!r}.")

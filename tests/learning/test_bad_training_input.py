@@ -27,7 +27,7 @@ def refused(match: str, agent="Naive", seeds=1, steps=10, **more) -> None:
         ("UCB(bonus=1)", "UCB has no option 'bonus'"),
         ("Directed(", "cannot be read|not a name"),
         ("Directed(0.5)", "every option needs its name"),
-        ("Directed(successor_target='last visit')", "successor target is one of"),
+        ("Directed(successor_target='last visit')", "'successor_target' of Directed must be one of"),
         ("Directed(beta_bar=-1)", "beta_bar.* must be at least 0"),
         ("Directed(beta_bar=nan)", "beta_bar.* must be finite"),
         ("Directed(successor_discount=1)", "discount.* must be at least 0 and below 1"),

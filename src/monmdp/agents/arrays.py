@@ -3,7 +3,6 @@
 Also the two sparse structures of models: rows of successors, and counts of the transitions that occurred.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -4,7 +4,6 @@ The training loop calls, at every step, `act` and `update`; `begin` before the f
 `beta` at recording points.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import dataclasses

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores, smallest
 from monmdp.agents.q_learning import QLearner, extended_memory, learn_q, learn_reward, update_q_learner
 from monmdp.agents.schedules import Schedule, logarithms, schedule
+from monmdp.check import Discount
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats
 from monmdp.world import World
@@ -150,15 +150,11 @@ class QCounts(QLearner):
     """
 
     count_alpha: Schedule | None = None
-    count_discount: float | None = None
+    count_discount: Discount | None = None
 
     act = act_qcounts
     update = update_qcounts
     device_kernel = "warp"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check.discount(self.count_discount, 0.0, "The count discount")
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)

@@ -1,6 +1,5 @@
 """Choosing actions: named random draws, ties broken at random, ε-greedy."""
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import NamedTuple

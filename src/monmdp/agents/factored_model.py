@@ -7,7 +7,6 @@ over all environment pairs and P̂(end) over all monitor pairs, except for pairs
 they are separated from it. A known monitor replaces P̂M.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -81,7 +80,6 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
     visits, env_tries = np.zeros(sizes["pairs"], np.int64), np.zeros(world.n_env_pairs, np.int64)
     group, tries = (env_pair, env_tries) if options.pool_environment else (np.arange(len(visits)), visits)
     capacity = 0 if options.known_monitor else min(steps, n_env_transitions(world, options.pool_environment))
-    known = {"known": known_monitor(world)} if options.known_monitor else {}
     return arrays.zeros(
         FactoredModel,
         sizes,
@@ -95,7 +93,7 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
         moves=arrays.new_transitions(len(tries), world.n_env_states, capacity),
         ends=new_pool(group, len(tries), 2),
         shifts=new_pool(monitor_pair, sizes["monitor_pairs"], n_monitor),
-        **known,
+        known=known_monitor(world) if options.known_monitor else arrays.zeros(KnownMonitor, {}),
     )
 
 

@@ -14,7 +14,6 @@ The optimise model is planned before every episode, the observe model before epi
 the current episode began with, so evaluation changes nothing.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -23,19 +22,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents import arrays
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, smallest
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
 from monmdp.agents.q_learning import largest_value, learn_reward
+from monmdp.check import Count, NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
-TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
 
@@ -234,11 +232,11 @@ class MonitoredMBIE(Agent):
     known_monitor: the monitor is given, and only the environment is estimated.
     """
 
-    bonus: float = 5e-4
-    observe_bonus: float = 0.05
-    sweeps: int = 50
+    bonus: NonNegative = 5e-4
+    observe_bonus: NonNegative = 0.05
+    sweeps: Count = 50
     observe_base: float = 1.005
-    observe_times: int = 1
+    observe_times: Count = 1
     observe_while_unseen: bool = False
     q_max: float | None = None
     minimum_reward: float | None = None
@@ -247,14 +245,8 @@ class MonitoredMBIE(Agent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.at_least(self.bonus, 0.0, "The bonus")
-        check.at_least(self.observe_bonus, 0.0, "The observe bonus")
-        check.whole(self.sweeps, 1, "The number of sweeps")
-        check.whole(self.observe_times, 1, "The number of times to observe a reward")
         if not self.observe_base > 1.0:
             raise MonMDPError(f"The observe base must be above 1, not {self.observe_base!r}.")
-        if self.termination not in TERMINATIONS:
-            raise MonMDPError(f"The termination is one of {TERMINATIONS}, not {self.termination!r}.")
 
     act = act_mbie
     update = update_mbie
@@ -269,23 +261,22 @@ class MonitoredMBIE(Agent):
             raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
         env_pair, monitor_pair = arrays.pair_factors(world)
-        known = {"known": known_monitor(world)} if self.known_monitor else {}
+        known = known_monitor(world) if self.known_monitor else arrays.zeros(KnownMonitor, {})
         transitions = arrays.new_transitions(n * m, n, 0 if self.known_monitor else steps)
-        n_successors = len(known["known"].probability) if known else len(transitions.times)
         return arrays.zeros(
             MBIEMemory,
-            arrays.world_sizes(world, n_successors),
+            arrays.world_sizes(world, len(known.probability) + len(transitions.times)),
             self,
             world,
             q=np.full((n, m), float(self.q_max)),
             observe_q=np.full((n, m), 1.0 / (1.0 - world.discount)),
             reward_model=np.full(world.n_env_pairs, float(self.minimum_reward)),
             transitions=transitions,
+            known=known,
             env_pair=env_pair,
             monitor_pair=monitor_pair,
             n_env_actions=m // world.n_monitor_actions,
             sticky=self.termination == "sticky",
-            **known,
         )
 
     def memory_bytes(self, world: World, steps: int) -> int:

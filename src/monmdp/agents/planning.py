@@ -8,7 +8,6 @@ of episodes lead to known start states, and it stops soon after it has found goa
 only. So a plan costs as much as the agent's surroundings, and memory is linear in what is known.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import Any
@@ -50,19 +49,18 @@ GoalPlan: Any = array_tuple(
     start_counts="int states",
     status={
         "size": "int",  # number of states found
-        "reached": "bool",  # whether the search found goals
         "n_starts": "int",
         "episodes": "int",
         "purpose": "int",
         "changes": "int",  # those of the model when the plan was made
-        "steps_left": "int",  # until the plan is made again
+        "steps_left": "int",  # until the plan is made again; 0 without goals
     },
 )
 
 
 @internal
 def plan_values(states, rows, rewards, lowest, discount, q, values):
-    """Improve q [S, A] and values [S + 1] of some states, by rewards of their rows; pairs without a row get `lowest`.
+    """Improve q [S, A] and values [S + 2] of some states, by rewards of their rows; pairs without a row get `lowest`.
 
     The greedy action of the i-th state is best[i], -1 if no action is known.
     """
@@ -99,18 +97,6 @@ def plan_values(states, rows, rewards, lowest, discount, q, values):
                 break
 
 
-@internal
-def count_start(plan, state):
-    """Count the start of an episode; returns whether it is the first in this state."""
-    status, is_new = plan.status[0], plan.start_counts[state] == 0
-    if is_new:
-        plan.starts[status.n_starts] = state
-        status.n_starts += 1
-    plan.start_counts[state] += 1
-    status.episodes += 1
-    return is_new
-
-
 @inlined
 def add_state(plan, state, decay):
     """Add a state to a plan, unless it is there."""
@@ -120,15 +106,6 @@ def add_state(plan, state, decay):
         plan.states[status.size] = state
         plan.decay[status.size] = decay
         status.size += 1
-
-
-@internal
-def begin_search(plan, origin):
-    """Discard the last plan and start a search at a state."""
-    status = plan.status[0]
-    plan.place[plan.states[: status.size]] = -1
-    status.size, status.reached = 0, False
-    add_state(plan, origin, 1.0)
 
 
 @internal

@@ -4,7 +4,6 @@ R̂(sE,aE): the first observed reward replaces the guess, later ones make it the
 Q(s,a) += α (R̂(sE,aE) + rM + γ max Q(s′,·) − Q(s,a)), without the maximum after termination
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math

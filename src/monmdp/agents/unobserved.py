@@ -12,7 +12,6 @@ Joint and Sequential learn separate values of the two rewards, QE only when rE i
   Sequential:   aE = argmax QE(sE,·), then aM = argmax QM(s,(aE,·)); so does the maximum in QM's target
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
