@@ -9,21 +9,6 @@ from monmdp.agents.q_learning import QLearner
 from monmdp.agents.unobserved import Ignore, Joint, Oracle, RewardModel, Sequential, ZeroReward
 
 __all__ = [
-    "AGENTS",
-    "UCB",
-    "Agent",
-    "Directed",
-    "DirectedModel",
-    "Ignore",
-    "Intrinsic",
-    "Joint",
-    "MonitoredMBIE",
-    "Naive",
-    "Optimism",
-    "Oracle",
-    "QCounts",
-    "QLearner",
-    "RewardModel",
-    "Sequential",
-    "ZeroReward",
-]
+    "AGENTS", "UCB", "Agent", "Directed", "DirectedModel", "Ignore", "Intrinsic", "Joint", "MonitoredMBIE", "Naive",
+    "Optimism", "Oracle", "QCounts", "QLearner", "RewardModel", "Sequential", "ZeroReward",
+]  # fmt: skip

@@ -41,6 +41,7 @@ GIVE_UP_FACTOR = 2.0
 FINAL_GIVE_UP_FACTOR = 8.0
 LEAST_CHANCE = 0.01
 
+
 DirectedModelMemory: Any = array_tuple(
     __name__,
     "DirectedModelMemory",
@@ -59,7 +60,7 @@ DirectedModelMemory: Any = array_tuple(
     goal_plan=planning.GoalPlan,
     value_rows=Rows,
     value_q="float states actions",
-    values="float places",  # maxima of value_q, and 0 after the end of an episode
+    values="float values",  # maxima of value_q, and 0 after the end of an episode
     planned_tries="int groups",  # tries when values were last planned
     discovered="bool states",  # states the agent has acted in
     env_discovered="bool env_states",
@@ -77,7 +78,6 @@ DirectedModelMemory: Any = array_tuple(
         "highest_reward": "float",
         "lowest_monitor_reward": "float",
         "plan_outdated": "bool",  # the values that the agent acts on
-        "q_outdated": "bool",  # the values for evaluation
         "idle_until": "int 3",  # by purpose: the step until which there are no goals, if the model does not change
         "idle_changes": "int 3",  # changes of the model at that time
     },
@@ -168,6 +168,7 @@ def find_goals(memory, purpose, origin, step):
     """Search layer by layer for goals of a purpose and plan for them; returns whether there are any."""
     plan, status, states = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.states
     plan.place[states[: status.size]] = -1
+    plan.values[states[: status.size]] = 0.0
     status.purpose, status.changes, status.steps_left, status.size = purpose, memory.model.changes[0], 0, 0
     start, layers_left, decay = 0, 1 << 60, 1.0
     planning.add_state(plan, origin, decay)
@@ -329,7 +330,6 @@ def update_directed_model(memory, transition):
     elif memory.reward_counts[env_pair] == 0:
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
-    status.q_outdated = True
     if model.tries[group] >= 2 * memory.planned_tries[group]:
         memory.planned_tries[group] = model.tries[group]
         status.plan_outdated = True
@@ -357,9 +357,7 @@ def plan_all_values(memory, q, values):
 @inlined
 def plan_directed_model(memory, step):
     """Plan q for evaluation, starting from the values that the agent acts on."""
-    if memory.status[0].q_outdated:
-        plan_all_values(memory, memory.q, memory.values.copy())
-        memory.status[0].q_outdated = False
+    plan_all_values(memory, memory.q, memory.values.copy())
 
 
 @AGENTS.add
@@ -413,13 +411,11 @@ class DirectedModel(Agent):
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
         n_successors = self._n_successors(world, steps)
-        sizes = {**world_sizes(world, n_successors), "places": world.n_states + 2, "groups": len(model.tries)}
+        sizes = {**world_sizes(world, n_successors), "values": world.n_states + 2, "groups": len(model.tries)}
         rewards = np.full(world.n_env_pairs, lowest)
         memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
         memory.goal_plan.place[:] = -1
-        status = memory.status
-        status["lowest_reward"], status["expected_state"] = lowest, -1
-        status["plan_outdated"] = status["q_outdated"] = True
+        memory.status["lowest_reward"], memory.status["expected_state"] = lowest, -1
         return memory
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
@@ -433,7 +429,7 @@ class DirectedModel(Agent):
         """The largest number of successors in the rows of all pairs, ends of episodes included."""
         if self.known_monitor:
             return len(world.probability) + world.n_states * world.n_actions
-        transitions = min(steps, factored_model.n_env_transitions(world, self.pool_environment))
+        transitions = min(steps, factored_model.most_transitions(world, self.pool_environment))
         monitor_pairs = world.n_monitor_states * world.n_monitor_actions
         n_alike = monitor_pairs if self.pool_environment else 1
         return transitions * world.n_monitor_states * n_alike + world.n_states * world.n_actions

@@ -24,9 +24,9 @@ import numpy as np
 
 from monmdp.agents import arrays
 from monmdp.agents.base import AGENTS, Agent
-from monmdp.agents.choices import choose, smallest
+from monmdp.agents.choices import choose, largest, smallest
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
-from monmdp.agents.q_learning import largest_value, learn_reward
+from monmdp.agents.q_learning import learn_reward
 from monmdp.check import Count, NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
@@ -36,6 +36,7 @@ from monmdp.world import World
 
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
+
 
 MBIEMemory: Any = arrays.array_tuple(
     __name__,
@@ -47,7 +48,7 @@ MBIEMemory: Any = arrays.array_tuple(
     q="float states actions",
     visits="int pairs",
     observe_q="float states actions",
-    pair_counts="int pairs",  # N(s,a)
+    pair_counts="int pairs",  # N(s,a) of the model
     reward_counts="int env_pairs",  # N_r(sE,aE)
     reward_model="float env_pairs",
     monitor_counts="int monitor_pairs",  # N_M(sM,aM)
@@ -123,7 +124,6 @@ def update_mbie(memory, transition):
         memory.ended[env_pair] |= outcome >= 0 and memory.known.env_terminated[outcome]
     else:
         monitor_pair = memory.monitor_pair[pair]
-        memory.pair_counts[pair] += 1
         memory.monitor_counts[monitor_pair] += 1
         error = transition.monitor_reward - memory.monitor_model[monitor_pair]
         memory.monitor_model[monitor_pair] += error / memory.monitor_counts[monitor_pair]
@@ -140,7 +140,7 @@ def build_model(memory, observing):
         env_pair, monitor_pair = memory.env_pair[pair], memory.monitor_pair[pair]
         count, total, given_reward, given_chance = 0, 0, 0.0, 0.0
         if not memory.known_monitor:
-            count, total = memory.pair_counts[pair], state_total(memory.pair_counts, pair, memory.q.shape[1])
+            count, total = transitions.total[pair], state_total(transitions.total, pair, memory.q.shape[1])
         elif pair < len(known.env_pair):
             count, total = known.tries[env_pair], state_total(known.tries, env_pair, n_env_actions)
             given_reward, given_chance = expected_monitor(known, pair)
@@ -185,7 +185,7 @@ def plan_table(memory, q, observing):
     offsets, weight, next_state = memory.rows
     for _ in range(memory.sweeps):
         for state in range(len(values)):
-            values[state] = largest_value(q, state)
+            values[state] = largest(q[state])
         changed = False
         for pair in range(len(counts)):
             if counts[pair] > 0:
