@@ -65,15 +65,11 @@ class QCounts(QLearner):
     """
 
     count_alpha: Schedule | None = None
-    count_discount: float | None = None
+    count_discount: check.Discount | None = None
 
     act = act_qcounts
     update = update_qcounts
     device_kernel = "warp"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check.discount(self.count_discount, 0.0, "The count discount")
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         common = self.common(world, steps, seed)
