@@ -1,28 +1,30 @@
-"""Checks of numbers, options, labels and outcomes; each error names the value and the rule that it breaks."""
+"""Checks of numbers, options, labels and outcomes; each error names the value and the rule that it breaks.
+
+An option is checked by its annotation: `p: Probability = 0.5` in the dataclass of an environment, monitor or agent.
+"""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from monmdp.errors import MonMDPError, nearest
 
 #: The sum of a probability distribution may differ from one by this rounding error.
 PROBABILITY_TOLERANCE = 1e-9
-#: Types of options that `options` checks besides float, bool and Literal: from 0 on, below 1, and at least 1.
-NonNegative = float
-Discount = float
-Count = int
 
 
 def finite(value: Any, what: str) -> float:
     """`value` as a float that is neither NaN nor infinite."""
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MonMDPError(f"{what} must be a number, not {value!r}.") from None
     if not math.isfinite(number):
         raise MonMDPError(f"{what} must be finite, not {value!r}.")
@@ -58,9 +60,9 @@ def whole(value: Any, least: int, what: str) -> int:
     return int(value)
 
 
-def discount(value: Any, default: float, what: str) -> float:
-    """`value`, or the default if it is None, as a float in [0, 1)."""
-    number = default if value is None else finite(value, what)
+def discount(value: Any, what: str = "The discount") -> float:
+    """`value` as a float in [0, 1)."""
+    number = finite(value, what)
     if not 0.0 <= number < 1.0:
         raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
     return number
@@ -143,26 +145,60 @@ def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> 
     return chances
 
 
+def one_of(value: Any, choices: Sequence[Any], what: str) -> Any:
+    """`value`, which must be one of the choices."""
+    if value not in choices:
+        raise MonMDPError(f"{what} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+    return value
+
+
+def boolean(value: Any, what: str) -> bool:
+    """`value`, which must be True or False."""
+    if not isinstance(value, bool):
+        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+    return value
+
+
+#: Annotations of options with their checks.
+Probability = Annotated[float, probability]
+Discount = Annotated[float, discount]
+NonNegative = Annotated[float, partial(at_least, least=0.0)]
+Whole = Annotated[int, partial(whole, least=0)]
+Count = Annotated[int, partial(whole, least=1)]
+CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}
+
+
 def options(instance: Any) -> None:
-    """Check the options of a dataclass by their annotations, which are text."""
+    """Check the options of a dataclass by their annotations; None is valid where the annotation allows it."""
+    rules = _rules(type(instance))  # type: ignore[arg-type]
     for field in dataclasses.fields(instance):
-        value, kind = getattr(instance, field.name), str(field.type)
-        what = f"The option {field.name!r} of {type(instance).__name__}"
-        if value is None and kind.endswith("| None"):
-            continue
-        match kind.removesuffix(" | None"):
-            case "float":
-                finite(value, what)
-            case "NonNegative":
-                at_least(value, 0.0, what)
-            case "Discount":
-                discount(value, 0.0, what)
-            case "Count":
-                whole(value, 1, what)
-            case literal if literal.startswith("Literal["):
-                allowed = ast.literal_eval(literal.removeprefix("Literal"))
-                if value not in allowed:
-                    raise MonMDPError(f"{what} must be one of {allowed}, not {value!r}.")
-            case "bool":
-                if not isinstance(value, bool):
-                    raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+        value, rule = getattr(instance, field.name), rules.get(field.name)
+        if rule is not None and (value is not None or not rule.optional):
+            rule.check(value, what=f"The option {field.name!r} of {type(instance).__name__}")
+
+
+class Rule(NamedTuple):
+    """How an option is checked, and whether it may be None."""
+
+    check: Callable[..., Any]
+    optional: bool
+
+
+@cache
+def _rules(kind: type) -> dict[str, Rule]:
+    """The rules of the options of a class, from annotations such as `Probability | None` or a Literal."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError):  # annotations that refer to names that do not exist at run time
+        return {}
+    rules = {}
+    for name, hint in hints.items():
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        checked = [part for part in kinds if part is not type(None)]
+        if len(checked) == 1:
+            rule = getattr(checked[0], "__metadata__", (CHECKS.get(checked[0]),))[0]
+            if get_origin(checked[0]) is Literal:
+                rule = partial(one_of, choices=get_args(checked[0]))
+            if rule is not None:
+                rules[name] = Rule(rule, len(kinds) > 1)
+    return rules

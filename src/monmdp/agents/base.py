@@ -14,13 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp import check
-from monmdp.agents.schedules import schedule_values
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import kernel
 from monmdp.problem import Floats
-from monmdp.registry import Registry, spec_of
+from monmdp.registry import Declared, Registry
 from monmdp.world import World
 
 #: Kernels whose replacement in a subclass ends an inherited device kernel.
@@ -60,7 +58,7 @@ def no_plan(memory, step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
+class Agent(Declared):
     """Options of one way to learn; subclasses add options, a memory and kernels.
 
     memory(world, steps, seed) returns a named tuple with at least q [S, A], whose greedy policy is evaluated, and
@@ -88,13 +86,6 @@ class Agent:
         replaced = any(name in vars(cls) for name in KERNELS)
         if replaced and "device_kernel" not in vars(cls):
             cls.device_kernel = None
-
-    def __post_init__(self) -> None:
-        check.options(self)
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if str(field.type).startswith("Schedule") and value is not None:
-                schedule_values(value, f"The option {field.name!r} of {type(self).__name__}")
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
         """The arrays an agent starts with."""
@@ -132,11 +123,6 @@ class Agent:
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds that planning adds to a step and to a recording point."""
         return 0.0, 0.0
-
-    @property
-    def name(self) -> str:
-        """The text that builds an equal agent."""
-        return spec_of(self)
 
 
 AGENTS: Registry[Agent] = Registry("agent", Agent)

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents.base import Agent
 from monmdp.agents.choices import choose, choose_any, explores, largest
 from monmdp.agents.schedules import Schedule, schedule
@@ -120,9 +119,8 @@ class QLearner(Agent):
                 f"{type(self).__name__} needs its option initial_q, or in live training a reward_range from which to "
                 "derive it."
             )
-        initial = check.finite(self.initial_q, "The initial Q-value")
         return QMemory(
-            q=np.full((world.n_states, world.n_actions), initial),
+            q=np.full((world.n_states, world.n_actions), float(self.initial_q)),
             visits=np.zeros(world.n_states * world.n_actions, np.int64),
             reward_model=self.guesses(world, seed),
             reward_counts=np.zeros(world.n_env_pairs, np.int64),

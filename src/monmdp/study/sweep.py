@@ -39,7 +39,7 @@ class Sweep:
     def jobs(self) -> list[Job]:
         """One job per environment, monitor and agent, in order; jobs of one problem share it."""
         environments, monitors, agents = (_rows(self, name) for name in ("environments", "monitors", "agents"))
-        check.discount(self.discount, 0.0, "The discount")
+        check.discount(self.discount)
         jobs = []
         for environment, monitor in itertools.product(environments, monitors):
             problem = make(environment, monitor, discount=self.discount)
