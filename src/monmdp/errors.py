@@ -10,6 +10,10 @@ class MonMDPError(ValueError):
     """Bad input, described in one sentence."""
 
 
+class MonMDPWarning(UserWarning):
+    """Something that does not stop the work, described in one sentence."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint such as `Did you mean 'Empty'?`, or the list of valid names if none is similar."""
     names = list(valid)

@@ -41,8 +41,14 @@ def as_environment(given: Any) -> Environment:
 
 
 def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
+    """A registered Gymnasium environment. Names never import modules: they may come from a file of someone else."""
     import gymnasium
 
+    if ":" in name or name.startswith("GymV"):
+        raise MonMDPError(
+            f"{name!r} would import other code by its name, which monmdp does not do; pass the environment itself, "
+            f"made by gymnasium.make({name!r})."
+        )
     try:
         return gymnasium.make(name, **options)
     except Exception as error:  # third-party constructors can raise anything about their options
@@ -88,10 +94,17 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
     )
 
 
+def _resembles(label: Any, state: Hashable) -> bool:
+    """Whether a label has the form of a state, such as (row, column), so that it is not a list of states."""
+    if isinstance(label, tuple) and isinstance(state, tuple):
+        return len(label) == len(state) and all(map(_resembles, label, state))
+    return type(label) is type(state)
+
+
 def never_observable_pairs(environment: Environment, monitor: Monitor) -> set[int]:
     """The environment pairs of the option `never_observable`, as indices."""
     given, states, actions = monitor.never_observable, tuple(environment.states), tuple(environment.actions)
-    if isinstance(given, str) or not isinstance(given, Iterable) or (isinstance(given, Hashable) and given in states):
+    if isinstance(given, str) or not isinstance(given, Iterable) or _resembles(check.as_label(given), states[0]):
         given = (given,)
     pairs: set[int] = set()
     for label in map(check.as_label, given):

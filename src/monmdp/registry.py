@@ -20,13 +20,13 @@ from importlib.metadata import EntryPoint, distributions
 from typing import Any, Generic, TypeVar
 
 from monmdp import check
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, MonMDPWarning, nearest
 
 T = TypeVar("T")
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
 
 
-class BrokenPluginWarning(UserWarning):
+class BrokenPluginWarning(MonMDPWarning):
     """A plug-in cannot be used; the message gives the reason. Everything else works."""
 
 

@@ -6,9 +6,13 @@ import contextlib
 import io
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import tyro
+from rich.console import Console
 
 from monmdp.cli.machine import Bench, Doctor
 from monmdp.cli.problems import List, Optima, Solve
@@ -16,7 +20,7 @@ from monmdp.cli.reproduce import Reproduce
 from monmdp.cli.results import Claims, Export, Figure, Report, Results
 from monmdp.cli.shared import Command, new_console, print_line
 from monmdp.cli.training import Train, Watch
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, MonMDPWarning, nearest
 from monmdp.tables import terminal
 
 COMMANDS: dict[str, Callable[..., Command]] = {
@@ -45,6 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; bad input prints one line and returns 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     console, errors = new_console(), new_console(stderr=True)
+    with warnings.catch_warnings():
+        warnings.showwarning = partial(_show_warning, errors, warnings.showwarning)
+        return _run(words, console, errors)
+
+
+def _run(words: list[str], console: Console, errors: Console) -> int:
     try:
         if words[:1] in ([], ["-h"], ["--help"]):
             summaries = [(name, (command.__doc__ or "").partition("\n")[0]) for name, command in COMMANDS.items()]
@@ -64,6 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_line(errors, "monmdp: interrupted.")
         return 130
     return 0
+
+
+def _show_warning(errors: Console, show: Callable[..., None], message: Warning, *details: Any, **more: Any) -> None:
+    """Print a warning of monmdp as one line, and others as usual."""
+    if isinstance(message, MonMDPWarning):
+        print_line(errors, f"Warning: {message}")
+    else:
+        show(message, *details, **more)
 
 
 def _parse(words: list[str]) -> Command:

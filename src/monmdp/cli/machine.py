@@ -174,6 +174,10 @@ CORE_CHECKS: dict[str, Callable[[], str]] = {
 }
 
 
+#: Free space that the cache of compiled kernels needs at least: some kernels have about this size.
+CACHE_BYTES = 1 << 20
+
+
 def check_cache() -> list[Finding]:
     """The folder of compiled kernels."""
     from monmdp.kernels.compile import cache_folder, can_be_written
@@ -181,8 +185,8 @@ def check_cache() -> list[Finding]:
 
     current = cache_folder()
     folder = current.parent
-    if not can_be_written(current):
-        message = f"{folder} cannot be written, so every process compiles its kernels"
+    if not can_be_written(current, CACHE_BYTES):
+        message = f"{folder} cannot be written or its disk is full, so every process compiles its kernels"
         return [Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")]
     sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     old = sum(size for path, size in sizes.items() if current not in path.parents)

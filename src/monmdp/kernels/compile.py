@@ -1,44 +1,85 @@
-"""The decorators of compiled kernels, with a disk cache that is invalidated when any kernel source changes."""
+"""The decorators of compiled kernels, with a disk cache that is invalidated when any source of the library changes."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache
 
-#: Folders and files with kernels, with constants compiled into them and with the named tuples they take.
-SOURCES = ("kernels", "agents", "training", "cuda", "rng.py", "problem.py", "world.py")
+from monmdp.errors import MonMDPWarning
+
+#: Folders without kernels and without constants that are compiled into kernels.
+WITHOUT_KERNELS = ("study", "paper", "figures", "report", "cli")
 
 
-def cache_folder() -> Path:
+class KernelCacheWarning(MonMDPWarning):
+    """The disk cache of compiled kernels cannot be used; kernels are compiled without it."""
+
+
+def cache_folder(package: Path = Path(__file__).parent.parent) -> Path:
     """The folder of compiled kernels.
 
-    Numba does not recompile a cached function when a function that it calls in another file changes, so the
-    folder's name is a hash of all sources that are compiled.
+    Numba does not recompile a cached function when a function or a constant in another file changes, so the folder's
+    name is a hash of all sources of the library.
     """
-    package = Path(__file__).parent.parent
     sha = hashlib.sha256(numba.__version__.encode())
-    for source in (package / name for name in SOURCES):
-        for file in [source] if source.suffix else sorted(source.glob("*.py")):
-            sha.update(file.read_bytes())
+    for source in sorted(package.rglob("*.py")):
+        if source.relative_to(package).parts[0] not in WITHOUT_KERNELS:
+            sha.update(source.read_bytes())
     base = os.environ.get("MONMDP_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "monmdp" / sha.hexdigest()[:16]
 
 
-def can_be_written(folder: Path) -> bool:
-    """Whether files can be written to a folder, which is created if necessary."""
+def can_be_written(folder: Path, size: int = 0) -> bool:
+    """Whether a file of this size can be written to a folder, which is created if necessary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0" * size)
+            file.flush()
+            os.fsync(file.fileno())
             return True
     except OSError:
         return False
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one kernel. Files that cannot be read are replaced; training never depends on any of them."""
+
+    _warned = False
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled kernel, or None if it has to be compiled."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # damaged files can raise anything
+            self._warn("has damaged files, which are replaced", error)
+            with contextlib.suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store a compiled kernel if possible."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            self._warn("cannot be written, so kernels are compiled again in every process", error)
+
+    def _warn(self, what: str, error: Exception) -> None:
+        if not KernelCache._warned:
+            KernelCache._warned = True
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            message = f"The cache of compiled kernels in {_FOLDER} {what} ({reason})."
+            warnings.warn(message, KernelCacheWarning, stacklevel=2)
 
 
 _FOLDER = cache_folder()
@@ -47,16 +88,18 @@ _CACHED = can_be_written(_FOLDER)
 _CONFIG_LOCK = threading.Lock()  # Numba's setting of the folder is global
 
 
-def kernel(function: Callable[..., Any], **options: Any) -> Any:
+def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> Any:
     """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
-    with _CONFIG_LOCK:
-        before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-        numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
-        try:
-            settings = {"cache": True, "nogil": True, "error_model": "numpy", **options}
-            return numba.njit(**{**settings, "cache": settings["cache"] and _CACHED})(function)
-        finally:
-            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    compiled = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
+    if cache and _CACHED:
+        with _CONFIG_LOCK, contextlib.suppress(RuntimeError, OSError):  # the folder became unusable
+            before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
+            numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
+            try:
+                compiled._cache = KernelCache(function)
+            finally:
+                numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    return compiled
 
 
 def inlined(function: Callable[..., Any]) -> Any:
