@@ -10,6 +10,10 @@ class MonMDPError(ValueError):
     """Bad input, described in one sentence."""
 
 
+class InvalidActionError(MonMDPError):
+    """An agent returned an action that does not exist."""
+
+
 class MonMDPWarning(UserWarning):
     """Something that does not stop the work, described in one sentence."""
 

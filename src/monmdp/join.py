@@ -24,9 +24,7 @@ def make(environment: Any, monitor: Any = "Full", *, discount: float = 0.99) -> 
 
     An environment may also be a Gymnasium environment with a transition table, or its id.
     """
-    problem = join(as_environment(environment), MONITORS.build(monitor), discount=discount)
-    problem.validate()
-    return problem
+    return join(as_environment(environment), MONITORS.build(monitor), discount=discount)
 
 
 def as_environment(given: Any) -> Environment:

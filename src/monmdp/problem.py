@@ -41,6 +41,9 @@ BOUNDS = {
     "observe_probability": (0.0, 1.0),
 }
 
+#: The largest absolute reward of most problems is in this range; there, tolerances are absolute.
+ORDINARY = (1e-3, 1e3)
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -125,6 +128,9 @@ class MonMDP:
     monitor: MonitorTable
     discount: float = 0.99
 
+    def __post_init__(self) -> None:
+        self.validate()  # before any kernel reads the arrays, without checks of its own
+
     @property
     def name(self) -> str:
         """Environment and monitor with their options, such as `Empty + Ask(cost=0.5)`."""
@@ -185,6 +191,12 @@ class MonMDP:
     def reward(self) -> Floats:
         """The reward to maximise: mean environment reward plus monitor reward of each outcome."""
         return self.env_reward + self.monitor.reward
+
+    @cached_property
+    def scale(self) -> float:
+        """The factor of all tolerances of values: the largest absolute reward, or 1 if that has an ordinary size."""
+        largest = float(np.abs(self.environment.reward).max()) or float(np.abs(self.monitor.reward).max())
+        return 1.0 if largest == 0.0 or ORDINARY[0] <= largest <= ORDINARY[1] else largest
 
     @cached_property
     def terminated(self) -> Booleans:

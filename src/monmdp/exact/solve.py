@@ -12,7 +12,7 @@ from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_en
 from monmdp.problem import Floats, MonMDP
 from monmdp.world import compact
 
-#: Action values closer than this are ties, shared evenly.
+#: Action values closer than this, times the scale of the problem, are ties, shared evenly.
 TIE = 1e-9
 #: Relative accuracy of optimal values.
 ACCURACY = 1e-13
@@ -61,7 +61,7 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
     minimum_reward: lower bound of rewards for the minimax values; by default the smallest environment reward.
     """
     q = optimal_values(problem, problem.reward)
-    policy = greedy_policy(q)
+    policy = greedy_policy(q, TIE * problem.scale)
     best = policy_return(problem, policy)
     environment = problem.environment
     lowest = float(environment.reward.min())
@@ -73,7 +73,7 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
         assumed = np.where(hidden_env_outcomes(problem), lowest, environment.reward)
         reward = assumed[problem.monitor.env_outcome] + problem.monitor.reward
         minimax_q = optimal_values(problem, reward)
-        minimax_policy = greedy_policy(minimax_q)
+        minimax_policy = greedy_policy(minimax_q, TIE * problem.scale)
         guaranteed = policy_return(problem, minimax_policy, reward)
         earned = policy_return(problem, worst_choice(problem, minimax_policy))
     pairs = [divmod(int(pair), len(environment.actions)) for pair in hidden]
@@ -99,15 +99,16 @@ def optimal_values(problem: MonMDP, reward: Floats) -> Floats:
 
     q, values = np.zeros((problem.n_states, problem.n_actions)), np.zeros(problem.n_states)
     expected = problem.expected(reward)
-    value_iteration(successor_rows(problem), expected, float(problem.discount), ACCURACY, q, values)
+    value_iteration(successor_rows(problem), expected, float(problem.discount), ACCURACY, problem.scale, q, values)
     return q
 
 
 def worst_choice(problem: MonMDP, policy: Floats) -> Floats:
     """The policy [S, A] with the smallest return among those that choose only actions of the given policy [S, A]."""
     allowed = policy.ravel()[problem.pair_of_outcome] > 0
-    never = 1.0 + 2.0 * float(np.abs(problem.reward).max()) / (1.0 - problem.discount)
-    return greedy_policy(optimal_values(problem, np.where(allowed, -problem.reward, -never)))
+    never = problem.scale + 2.0 * float(np.abs(problem.reward).max()) / (1.0 - problem.discount)
+    q = optimal_values(problem, np.where(allowed, -problem.reward, -never))
+    return greedy_policy(q, TIE * problem.scale)
 
 
 def greedy_policy(q: Floats, tie: float = TIE) -> Floats:

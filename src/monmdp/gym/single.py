@@ -66,7 +66,7 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
 
     The problem is a MonMDP, or an environment with monitor, discount and options as in gymnasium.make. `info` has
     proxy_reward (NaN when hidden), reward_observed, monitor_reward, and env_reward, the true reward, which is for
-    evaluation only.
+    evaluation only; evaluation_info=False leaves it out.
     """
 
     metadata = {  # noqa: RUF012 (a plain attribute in the base class)
@@ -74,11 +74,13 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         "render_fps": 4,
     }
 
-    def __init__(self, environment: Any, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(
+        self, environment: Any, render_mode: str | None = None, evaluation_info: bool = True, **options: Any
+    ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise MonMDPError(f"The render mode is one of {self.metadata['render_modes']}, not {render_mode!r}.")
         self.problem = build(environment, **options)
-        self.render_mode = render_mode
+        self.render_mode, self._evaluation_info = render_mode, evaluation_info
         self.observation_space, self.action_space = spaces(self.problem)
         self._simulation: Simulation | None = None
         self._scene: Scene | None = None
@@ -108,8 +110,9 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
             "proxy_reward": env_reward if observed else HIDDEN,
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
-            "env_reward": env_reward,
         }
+        if self._evaluation_info:
+            info["env_reward"] = env_reward
         reward = monitor_reward + (env_reward if observed else 0.0)
         return observation_of(self.problem, state), reward, terminated, truncated, info
 

@@ -33,11 +33,12 @@ class MonitoredVectorEnv(VectorEnv):
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
+        evaluation_info: bool = True,
         **options: Any,
     ) -> None:
         if max_episode_steps is not None:
             options["step_limit"] = max_episode_steps
-        self.problem = build(environment, **options)
+        self.problem, self._evaluation_info = build(environment, **options), evaluation_info
         self.num_envs = check.whole(num_envs, 1, "The number of environments")
         modes = {key: mode for mode in AutoresetMode for key in (mode, mode.name, mode.value)}
         if autoreset_mode not in modes:
@@ -94,8 +95,9 @@ class MonitoredVectorEnv(VectorEnv):
             "proxy_reward": np.where(observed, env_reward, np.nan),
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
-            "env_reward": env_reward,
         }
+        if self._evaluation_info:
+            info["env_reward"] = env_reward
         done = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = _masked(info, ~done)

@@ -26,16 +26,16 @@ def backup(offsets, weight, next_state, values, row):
 
 
 @kernel
-def value_iteration(rows, reward, discount, tolerance, q, values):
+def value_iteration(rows, reward, discount, tolerance, scale, q, values):
     """Iterate V(s) = max_a r(s,a) + γ Σ P(s'|s,a) V(s') in place until q [S, A] is accurate to `tolerance`.
 
-    rows = (offsets, weight, next_state) and reward [S * A] by pair; `tolerance` is relative to the largest value.
-    values [S] is the starting point and ends as the maximum of q over actions.
+    rows = (offsets, weight, next_state) and reward [S * A] by pair. `tolerance` is relative to the largest value, or to
+    `scale` if that is larger. values [S] is the starting point and ends as the maximum of q over actions.
     """
     offsets, weight, next_state = rows
     n_states, n_actions = q.shape
     while True:
-        change, size = 0.0, 1.0
+        change, size = 0.0, scale
         for s in range(n_states):
             best = -np.inf
             for a in range(n_actions):

@@ -22,7 +22,6 @@ from monmdp.machine import n_cores
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, write_parquet
-from monmdp.training.curves import SOLVED_WITHIN
 from monmdp.training.job import recording_points
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class CellResults:
 
     @cached_property
     def _returns(self) -> dict[str, np.ndarray]:
-        return self.finals(["final_return", "target_return", "optimal_return"])
+        return self.finals(["final_return", "target_return", "optimal_return", "solved"])
 
     @property
     def final_returns(self) -> Floats:
@@ -109,7 +108,7 @@ class CellResults:
     @property
     def solved(self) -> Booleans:
         """Whether each seed ended with the target return, [seed]."""
-        return np.asarray(self.final_returns >= self.target_return - SOLVED_WITHIN)
+        return np.asarray(self._returns["solved"])
 
     @cached_property
     def problem(self) -> MonMDP | None:

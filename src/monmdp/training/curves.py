@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp.problem import Floats, Integers, MonMDP
 
-#: A run is solved when its greedy return is at most this much below the target.
+#: A run is solved when its greedy return is at most this, times the scale of the problem, below the target.
 SOLVED_WITHIN = 1e-6
 
 
@@ -69,7 +69,7 @@ class Curves:
     @property
     def solved(self) -> np.ndarray:
         """Whether each seed ended with the target return, [seed]."""
-        return self.final_returns >= self.target_return - SOLVED_WITHIN
+        return self.final_returns >= self.target_return - SOLVED_WITHIN * self.problem.scale
 
     @property
     def final_return_ci(self) -> float:

@@ -13,8 +13,8 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
-from monmdp.errors import MonMDPError
-from monmdp.exact.solve import greedy_policy, optimal_values, policy_return, solve
+from monmdp.errors import InvalidActionError, MonMDPError
+from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
 from monmdp.kernels.returns import new_evaluator
 from monmdp.machine import SHARE, available_bytes, n_cores, readable
@@ -81,7 +81,8 @@ class Target:
     @cached_property
     def optimal_return(self) -> float:
         """The return of the optimal policy within the step limit."""
-        return policy_return(self.problem, greedy_policy(optimal_values(self.problem, self.problem.reward)))
+        q = optimal_values(self.problem, self.problem.reward)
+        return policy_return(self.problem, greedy_policy(q, TIE * self.problem.scale))
 
     @cached_property
     def target_return(self) -> float:
@@ -183,10 +184,16 @@ class Job(Target):
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
         memory = self.agent.memory(self.world, self.steps, seed)
         keys = stream_keys(seed)
-        self.loop(
-            self.world, memory, keys, new_cursor(self.world, keys), Tally(), self.point_steps, self.episodes,
-            new_evaluator(self.world), record, progress, stop,
-        )  # fmt: skip
+        try:
+            self.loop(
+                self.world, memory, keys, new_cursor(self.world, keys), Tally(), self.point_steps, self.episodes,
+                new_evaluator(self.world), record, progress, stop,
+            )  # fmt: skip
+        except InvalidActionError:
+            raise MonMDPError(
+                f"act of {type(self.agent).__name__} returned an action that is not a whole number from 0 to "
+                f"{self.world.n_actions - 1}."
+            ) from None
         return record, self.tables(memory)
 
     def tables(self, memory: Any) -> dict[str, Any]:

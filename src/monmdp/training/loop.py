@@ -16,6 +16,7 @@ import numpy as np
 
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws
+from monmdp.errors import InvalidActionError
 from monmdp.kernels.compile import kernel
 from monmdp.kernels.returns import exact_return, sampled_return
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
@@ -29,7 +30,7 @@ LISTEN_EVERY = 8192
 
 #: Placeholders in the bodies below; each agent's loop has the agent's own.
 act = update = begin = plan = beta = advance = cast(Any, None)
-sees_everything = False
+sees_everything = trusted = False
 
 
 class Keys(NamedTuple):
@@ -80,6 +81,8 @@ def _advance(world, memory, keys, cursor, tally, until, progress, stop):
         if elapsed == 0:
             begin(memory, state, step)
         action, exploring = act(memory, state, Draws(keys.agent, step))
+        if not trusted and not 0 <= action < world.n_actions:
+            raise InvalidActionError
         pair = state * world.n_actions + action
         outcome = draw_outcome(dynamics, pair, keys.world, step)
         observed = draw_observed(dynamics, outcome, keys.observe, step)
@@ -128,8 +131,8 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
 @cache
 def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are cached on disk."""
-    names = ("act", "update", "begin", "sees_everything")
-    return _bound(_advance, agent, {name: getattr(agent, name) for name in names})
+    names = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
+    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)})
 
 
 @cache
@@ -142,4 +145,9 @@ def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:
     """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
-    return kernel(copy, cache=agent.__module__.startswith("monmdp."))
+    return kernel(copy, cache=is_built_in(agent))
+
+
+def is_built_in(agent: Any) -> bool:
+    """Whether an agent class belongs to this package; actions of others are checked, and their loops are not cached."""
+    return bool(agent.__module__.startswith("monmdp."))
