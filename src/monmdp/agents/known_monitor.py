@@ -7,8 +7,9 @@ the environment reward. It estimates the probability of each outcome by counting
     r̂M(s,a) = Σ_o N(o) rM(s,a,o) / Σ_o N(o),    P̂(s′ | s,a) = Σ_o N(o) PM(s′ | s,a,o) / Σ_o N(o)
 
 Environment rewards and probabilities are not part of this. Outcomes of an environment pair with the same next state
-and end but different rewards, which the monitor treats differently, get equal weights, since their true probabilities
-belong to the environment.
+and end but different rewards count once if the monitor treats them alike, so that nothing depends on whether hidden
+rewards are equal. If it treats them differently, they get equal weights, since their true probabilities belong to the
+environment.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from monmdp.agents.arrays import array_tuple
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import internal, kernel
+from monmdp.problem import Integers
 from monmdp.world import World
 
 KnownMonitor: Any = array_tuple(
@@ -55,12 +57,12 @@ def known_monitor(world: World) -> Any:
     visible = np.stack([world.env_pair[pair], world.env_state[world.next_state], world.env_terminated])
     outcomes, outcome = np.unique(visible, axis=1, return_inverse=True)
     branches, branch = np.unique(np.stack([pair, outcome.ravel()]), axis=1, return_inverse=True)
-    branch = branch.ravel()
-    alike = np.unique(np.stack([branch, world.env_outcome]), axis=1)[0]
-    probability = world.monitor_probability / np.bincount(alike)[branch]
+    rows, different = _different_treatments(world, pair, branch.ravel())
+    branch = branch.ravel()[rows]
+    probability = world.monitor_probability[rows] / different[branch]
     reward, chance = (np.zeros(branches.shape[1]) for _ in range(2))
-    np.add.at(reward, branch, probability * world.monitor_reward)
-    np.add.at(chance, branch, probability * world.observe_probability)
+    np.add.at(reward, branch, probability * world.monitor_reward[rows])
+    np.add.at(chance, branch, probability * world.observe_probability[rows])
     order = np.argsort(branch, kind="stable")
     return KnownMonitor(
         env_pair=world.env_pair.astype(np.int64),
@@ -74,9 +76,28 @@ def known_monitor(world: World) -> Any:
         observe_probability=chance,
         offsets=np.searchsorted(branch[order], np.arange(branches.shape[1] + 1)),
         probability=probability[order],
-        next_state=world.next_state[order].astype(np.int64),
-        terminated=world.terminated[order],
+        next_state=world.next_state[rows[order]].astype(np.int64),
+        terminated=world.terminated[rows[order]],
     )
+
+
+def _different_treatments(world: World, pair: Integers, branch: Integers) -> tuple[Integers, Integers]:
+    """The outcomes of a world without those that the monitor treats like others of their branch, as indices.
+
+    pair and branch: those of every outcome. Also returns the number of different treatments per branch.
+    """
+    seen: set[tuple[int, bytes]] = set()
+    treatment = np.stack([
+        world.monitor_probability, world.next_state, world.terminated, world.monitor_reward, world.observe_probability,
+    ], 1)  # fmt: skip
+    different, kept = np.zeros(branch.max() + 1, np.int64), []
+    for rows in np.split(np.arange(len(pair)), np.flatnonzero(np.diff(pair) | np.diff(world.env_outcome)) + 1):
+        key = int(branch[rows[0]]), treatment[rows].tobytes()
+        if key not in seen:
+            seen.add(key)
+            different[key[0]] += 1
+            kept.append(rows)
+    return np.concatenate(kept), different
 
 
 @kernel
