@@ -152,7 +152,9 @@ def tip(tab):
 
 
 def hover(tab, part=0.6):
-    box = tab.locator("#curves .chart svg").bounding_box()
+    picture = tab.locator("#curves .chart svg")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
     tab.mouse.move(box["x"] + box["width"] * part, box["y"] + 100)
 
 
@@ -219,10 +221,7 @@ def test_the_overview_matches_the_parquet_files(tab, folder):
     for (environment, monitor, agent), solved in cells:
         button = share(tab, f"{environment} + {monitor}", agent)
         assert int(button.inner_text()) == round(100 * solved.mean())
-        spread = stats.binomtest(int(solved.sum()), len(solved)).proportion_ci(0.95, "wilson")
-        outcome = f"solved {solved.sum()} of 6 seeds ({solved.mean():.0%})"
-        interval = f"95% interval {spread.low:.0%} to {spread.high:.0%}"
-        assert button.get_attribute("title").endswith(f"{outcome}, {interval}")
+        assert button.get_attribute("title").endswith(f"seeds solved: {solved.sum()} of 6")
 
 
 def test_clicking_a_cell_shows_its_numbers(tab, folder):
@@ -321,7 +320,7 @@ def test_agents_are_switched_off_and_on(tab):
     assert curve_names(tab) == agents - {"Optimism"}  # stays off for another problem
     for name in ("Directed", "Naive"):
         tab.locator("#curves .toggles button", has_text=name).click()
-    assert "switched off" in tab.locator("#curves .note").inner_text()
+    expect(tab.locator("#curves .note")).to_be_visible()
     tab.locator("#curves .toggles button", has_text="Optimism").click()
     assert curve_names(tab) == {"Optimism"}
 
@@ -564,4 +563,4 @@ def test_missing_results_are_reported(open_page, odd_file):
     assert "± " not in tab.locator("#curves .summary").inner_text()
     assert "not enough data" in tab.locator("#claims").inner_text()
     choose(tab, "curves", "β")
-    assert tab.locator("#curves .note").inner_text() == "No agent has values of β here."
+    assert "None of the agents" in tab.locator("#curves .note").inner_text()

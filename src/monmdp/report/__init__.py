@@ -5,6 +5,6 @@ for a page that has only lines, bands and grids.
 """
 
 from monmdp.report.assembly import build_page, write_page
-from monmdp.report.inspector import REPLAYS, Replay
+from monmdp.report.data import REPLAYS, Replay
 
 __all__ = ["REPLAYS", "Replay", "build_page", "write_page"]

@@ -18,8 +18,8 @@ from typing import Any
 from monmdp import __version__
 from monmdp.errors import MonMDPError
 from monmdp.paper.claims import check_claims
-from monmdp.report.inspector import REPLAYS, Replay, inspector_data
-from monmdp.report.overview import overview_data
+from monmdp.render.tiles import BUTTON, TILES, agent_shapes
+from monmdp.report.data import REPLAYS, Replay, inspector_data, overview_data
 from monmdp.study.results import Results
 from monmdp.study.store import write_atomically
 
@@ -60,6 +60,8 @@ def page_data(results: Results, replays: Sequence[Replay], progress: Progress | 
         "version": __version__,
         "folder": results.folder.absolute().name,
         "notes": _notes(results),
+        "tiles": TILES,
+        "marks": {"agent": agent_shapes(None), "button": BUTTON},
         **overview_data(results, partial(advance, "reading curves")),
         "claims": [asdict(claim) for claim in check_claims(results)],
         "inspector": inspector_data(replays, partial(advance, "training runs for the inspector")),

@@ -4,8 +4,7 @@
 const VERDICTS = { "not confirmed": "✗", "not enough data": "?", confirmed: "✓" };
 
 function verdictBadge(verdict) {
-  const sign = element("i", { "aria-hidden": true }, VERDICTS[verdict]);
-  return element("span", { class: `badge ${verdict.replace(" ", "-")}` }, sign, verdict);
+  return element("span", { class: `badge ${verdict.replace(" ", "-")}` }, `${VERDICTS[verdict]} ${verdict}`);
 }
 
 function makeClaims(host) {

@@ -31,7 +31,6 @@ function makeCurves(host) {
     chartTitle.replaceChildren(element("b", {}, metric.description), remark);
     plot.hidden = series.length === 0;
     empty.hidden = series.length > 0;
-    empty.textContent = emptyText(state);
     const zoom = state.zoomed && !range.disabled ? nearLevels(lines) : null;
     chart.draw({ ...metric, series, lines, range: zoom, xLog });
     problem.cells.forEach((cell, index) => {
@@ -62,11 +61,6 @@ function curvesOf({ problem, metric, hidden, agent: chosen }) {
   });
 }
 
-function emptyText({ problem, metric, hidden }) {
-  const hiddenCurve = problem.cells.some((cell, index) => cell?.curves[metric.name] && hidden.has(index));
-  return hiddenCurve ? "All agents with this metric are switched off." : `No agent has values of ${metric.label} here.`;
-}
-
 /** A range around the lines of a chart that shows differences of a few percent. */
 function nearLevels(lines) {
   const values = lines.map(({ value }) => value);
@@ -83,14 +77,12 @@ function untilText({ solved, until }) {
 /** The final value of a metric over the seeds of a cell. */
 const finalText = (cell, metric) => estimateText(cell.curves[metric.name]?.final ?? [null, null], metric);
 
-const solvedCount = ({ solved, seeds }) => (solved === null ? "not evaluated" : `${solved} of ${seeds}`);
-
 /** The outcome of the chosen cell, its final return, and the final value of the chosen metric. */
 function summaryOf(cell, chosen) {
   const interval = cell.share?.slice(1).map(percentText).join("–");
   const shown = [...new Set([metrics[0], chosen])];
   return [
-    ["Seeds solved", solvedCount(cell), interval && `95% interval ${interval}`],
+    ["Seeds solved", solvedText(cell), interval && `95% interval ${interval}`],
     ["Steps until solved", untilText(cell), "median over seeds"],
     ...shown.map((metric) => [`Final ${metric.label}`, finalText(cell, metric), levelLines([cell], metric)[0]?.text]),
   ];
@@ -103,7 +95,7 @@ function numbersOf(problem, chosen) {
   const rows = page.agents.map((agent, index) => {
     const cell = problem.cells[index];
     if (cell === null) return row({}, colouredName(agent), ["no runs"]);
-    const values = [solvedCount(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
+    const values = [solvedText(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
     return row({ "aria-current": index === chosen }, colouredName(agent), values);
   });
   return table({ class: "numbers" }, headings, rows);

@@ -37,11 +37,7 @@ function estimateText([mean, half], { format, unknown }) {
 }
 
 /** How many seeds of a cell ended with an optimal policy. */
-function solvedText({ seeds, solved, share }) {
-  if (solved === null) return `${plural(seeds, "seed")}, not evaluated`;
-  const [fraction, low, high] = share.map(percentText);
-  return `solved ${solved} of ${seeds} seeds (${fraction}), 95% interval ${low} to ${high}`;
-}
+const solvedText = ({ solved, seeds }) => (solved === null ? "not evaluated" : `${solved} of ${seeds}`);
 
 /** How metrics are shown where it is not by the defaults below. */
 const METRIC_STYLES = {

@@ -40,7 +40,7 @@ function environmentCard(environment, problems, onChoose) {
 }
 
 function overviewCell(problem, index, cell, agent, onChoose) {
-  const outcome = cell ? solvedText(cell) : "no runs in this folder";
+  const outcome = cell ? `seeds solved: ${solvedText(cell)}` : "no runs in this folder";
   const label = `${page.agents[agent].name} in ${problemName(problem)}: ${outcome}`;
   const described = { title: label, "aria-label": label };
   if (cell === null) return element("span", { class: "missing", role: "img", ...described });
@@ -78,10 +78,10 @@ function overviewLegend() {
 
 /** A bar per agent: the fraction of all its runs that ended with an optimal policy. */
 function scoreBars() {
-  return page.agents.map(({ name, colour, share, allSolved, evaluated }) =>
+  return page.agents.map(({ name, colour, share }) =>
     element(
       "li",
-      { title: `${name}: all seeds solved in ${allSolved} of ${evaluated} problems` },
+      {},
       element("span", {}, name),
       element("span", { class: "bar", "--t": share ?? 0, "--colour": colour }),
       element("b", {}, share === null ? "–" : percentText(share)),

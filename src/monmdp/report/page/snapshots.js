@@ -108,7 +108,7 @@ function rewardCell(problem, { state, rewardCounts }, fractions, place) {
 
 /** The tile of a place, small in a corner unless it fills the cell, and a button if there is one. */
 function landmarks(problem, tile, place) {
-  const full = TILES[tile]?.[0].includes(SQUARE);
+  const full = page.tiles[tile]?.[0][0] === "rectangle";
   const attributes = full ? { class: "full-tile" } : { transform: "translate(60,60) scale(0.36)" };
   return [element("g", attributes, drawTile(tile)), problem.buttons.includes(place) ? drawMark("button") : null];
 }
