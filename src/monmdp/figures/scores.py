@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from monmdp import statistics
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
-from monmdp.figures.data import Drawing, FigureData, solving_steps
-from monmdp.figures.panels import Band, Key, draw_panels, panel_rows
+from monmdp.figures.curves import Band, Key, draw_panels, panel_rows, solving_steps
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import few_ticks, wrapped
 from monmdp.problem import Floats
 from monmdp.statistics import Interval, performance_profile

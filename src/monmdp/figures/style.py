@@ -75,30 +75,20 @@ def styled() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of this size in inches, with constrained layout."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
     """A name broken into at most `lines` lines of about `width` inches; an ellipsis replaces what does not fit."""
     characters = max(int(width / (size * (BOLD_CHARACTER if bold else CHARACTER))), 4)
-    parts = [part.rstrip() for part in _Wrapper(characters).wrap(_UNPRINTABLE.sub(" ", name))]
+    wrapper = textwrap.TextWrapper(characters)
+    wrapper.wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")  # breaks names such as `Empty(rows=3)`
+    parts = [part.rstrip() for part in wrapper.wrap(re.sub(r"[\x00-\x1f\x7f]", " ", name))]
     if len(parts) > lines:
         parts[lines - 1 :] = [parts[lines - 1][: characters - 1] + "…"]
     return "\n".join(parts)
-
-
-class _Wrapper(textwrap.TextWrapper):
-    """Breaks names such as `Empty(rows=3)` after these characters."""
-
-    wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")
-
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def fitting_size(longest: int, width: float, size: float = TICK) -> float:
