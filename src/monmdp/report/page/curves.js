@@ -3,7 +3,7 @@
 /** Fills `host`; returns show(problem, agent). */
 function makeCurves(host) {
   const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
-  const { title, subtitle, summary, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
+  const { title, subtitle, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
   const options = metrics.map((metric) => ({ value: metric, text: metric.title, hint: metric.description }));
   const simple = (...texts) => texts.map((text) => ({ value: text, text }));
   const range = choice("Range", simple("Full", "Near optimum"), "Full", (text) => update({ zoomed: text !== "Full" }));
@@ -21,7 +21,6 @@ function makeCurves(host) {
     const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
     title.textContent = problemName(problem);
     subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
-    summary.replaceChildren(...definitions(summaryOf(cell, metric)));
     numbers.replaceChildren(numbersOf(problem, agent));
     const series = curvesOf(state);
     const lines = levelLines(problem.cells, metric);
@@ -76,17 +75,6 @@ function untilText({ solved, until }) {
 
 /** The final value of a metric over the seeds of a cell. */
 const finalText = (cell, metric) => estimateText(cell.curves[metric.name]?.final ?? [null, null], metric);
-
-/** The outcome of the chosen cell, its final return, and the final value of the chosen metric. */
-function summaryOf(cell, chosen) {
-  const interval = cell.share?.slice(1).map(percentText).join("–");
-  const shown = [...new Set([metrics[0], chosen])];
-  return [
-    ["Seeds solved", solvedText(cell), interval && `95% interval ${interval}`],
-    ["Steps until solved", untilText(cell), "median over seeds"],
-    ...shown.map((metric) => [`Final ${metric.label}`, finalText(cell, metric), levelLines([cell], metric)[0]?.text]),
-  ];
-}
 
 /** A table with the outcome and the final metrics of all agents. */
 function numbersOf(problem, chosen) {

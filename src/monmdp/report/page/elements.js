@@ -1,7 +1,7 @@
 /* Helpers that build elements. Text is always set as text, never parsed as markup, so names can contain anything. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set("svg g path circle polygon text".split(" "));
+const SVG_TAGS = new Set("svg g path circle polygon text title".split(" "));
 
 const byId = (id) => document.getElementById(id);
 
@@ -37,13 +37,6 @@ function table(attributes, headings, rows) {
 function row(attributes, heading, cells) {
   const columns = cells.map((cell) => element("td", {}, cell));
   return element("tr", attributes, element("th", { scope: "row" }, heading), columns);
-}
-
-/** Entries [label, value, remark] of a dl element. */
-function definitions(entries) {
-  return entries.map(([label, value, remark]) =>
-    element("div", {}, element("dt", {}, label), element("dd", {}, value), remark ? element("dd", {}, remark) : null),
-  );
 }
 
 /** Exclusive choices [{value, text, hint}] as radio buttons, so that arrow keys work. */

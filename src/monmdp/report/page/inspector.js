@@ -8,15 +8,11 @@ function makeInspector(host) {
     return;
   }
   const { problems, agents, layers, description, playButton, slider, step, ...parts } = partsOf(host);
-  const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null, pointed: null };
+  const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null };
   let charts = [];
 
   slider.oninput = () => show(Number(slider.value));
   playButton.onclick = toggle;
-  parts.grids.onpointerover = (event) => {
-    const cell = event.target.closest("[data-place]");
-    if (cell) showCell({ ...cell.dataset });
-  };
   host.onkeydown = (event) => {
     if (event.key !== " " || event.target === playButton) return; // a button is pressed by the space bar
     event.preventDefault();
@@ -49,9 +45,8 @@ function makeInspector(host) {
   }
 
   function chooseLayer(layer) {
-    Object.assign(state, { layer, pointed: null });
+    state.layer = layer;
     parts.caption.textContent = LAYERS[layer].caption;
-    parts.marks.replaceChildren(...markLegend(layer, state.run));
     show(state.index);
   }
 
@@ -69,14 +64,6 @@ function makeInspector(host) {
     parts.legend.replaceChildren(low, element("i", { class: "ramp", "--high": colour }), high);
     parts.facts.textContent = capitalised(`${snapshotText(problem, snapshot)}; ${observedPairsText(snapshot)}.`);
     for (const chart of charts) chart.show(index);
-    showCell(state.pointed);
-  }
-
-  /** Describes the cell that the pointer was last over. */
-  function showCell(pointed) {
-    const { problem, run, index } = state;
-    state.pointed = pointed;
-    parts.readout.textContent = pointed ? cellText(problem, snapshotOf(problem, run, index), pointed) : "";
   }
 
   function play(on) {
@@ -110,14 +97,4 @@ function metricChart(run, metric, onSelect) {
     chart.mark(run.steps[index]);
   };
   return { box: element("div", {}, title, plot), show };
-}
-
-/** What the marks in a layer mean. */
-function markLegend(layer, run) {
-  const sample = (x, y, mark) =>
-    element("svg", { viewBox: `${x - 30} ${y - 30} 60 60`, width: 22, "aria-hidden": true }, mark);
-  const agent = [sample(80, 20, drawMark("agent")), "agent"];
-  if (layer === "rewards") return agent;
-  const goal = run.goals ? [sample(20, 21, drawMark("goal")), "goal"] : [];
-  return [...agent, ...goal, sample(50, 50, drawArrow("RIGHT")), layer === "goal" ? "toward the goal" : "best action"];
 }

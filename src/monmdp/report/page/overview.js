@@ -40,7 +40,7 @@ function environmentCard(environment, problems, onChoose) {
 }
 
 function overviewCell(problem, index, cell, agent, onChoose) {
-  const outcome = cell ? `seeds solved: ${solvedText(cell)}` : "no runs in this folder";
+  const outcome = cell ? `seeds solved: ${solvedText(cell)}${intervalText(cell)}` : "no runs in this folder";
   const label = `${page.agents[agent].name} in ${problemName(problem)}: ${outcome}`;
   const described = { title: label, "aria-label": label };
   if (cell === null) return element("span", { class: "missing", role: "img", ...described });
