@@ -16,8 +16,7 @@ from scipy import stats
 import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import check_claims
-from monmdp.report import REPLAYS, Replay, build_page, write_page
-from monmdp.report.assembly import assemble, page_data, script_json
+from monmdp.report import REPLAYS, Replay, assemble, build_page, page_data, script_json, write_page
 from monmdp.report.data import best_actions, inspector_data, kept_points, pack
 from monmdp.study.results import Results
 from monmdp.study.snapshots import take_snapshots

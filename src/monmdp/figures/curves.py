@@ -103,7 +103,7 @@ def draw_panels(
     above = AROUND + 0.15 * -(-len(legend) // legend_columns)
     fitting = (style.HEIGHT - above) / down - BELOW
     high = panel_height or max(min(max((0.86 if across > 2 else 0.66) * panel_width, 0.62), fitting), 0.5)
-    figure = style.new_figure(width, above + down * (high + BELOW))
+    figure = Figure(figsize=(width, above + down * (high + BELOW)))
     grid = figure.subplots(down, across, squeeze=False, sharey="row" if share_y else False)
     for axes, name in zip(grid[0], columns, strict=True):
         axes.set_title(wrapped(name, panel_width + 0.1, bold=True))

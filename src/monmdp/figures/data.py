@@ -62,14 +62,10 @@ class FigureData:
     @cached_property
     def cell_scores(self) -> dict[tuple[str, str, str], Floats]:
         """Names of a cell → its normalised final returns [run], if returns have a scale from random to optimal."""
-        random: dict[tuple[str, str], float] = {}
         scores = {}
         for names, cell in self.results.cells.items():
-            problem = (cell.problem_name, str(cell.settings["problem"]))
-            if problem not in random:
-                random[problem] = cell.random_return
-            if cell.target_return - random[problem] > 1e-12 and np.isfinite(cell.final_returns).all():
-                scores[names] = normalised(cell.final_returns, cell.target_return, random[problem])
+            if cell.target_return - cell.random_return > 1e-12 and np.isfinite(cell.final_returns).all():
+                scores[names] = normalised(cell.final_returns, cell.target_return, cell.random_return)
         if not scores:
             folder = self.results.folder
             raise MonMDPError(f"No problem in {folder} can be built again from its name, so there are no scores.")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw
 
 from monmdp.environments.catalogue import TILES, Tile
@@ -44,7 +45,7 @@ def environments(data: FigureData) -> Drawing:
     width = max(ACROSS if len(pictures) > 1 else 0, *(one.x + one.width for one in pictures), 2 * ENTRY)
     per_line = int(width // ENTRY)
     total = height + 1.2 * -(-len(legend) // per_line)
-    figure = style.new_figure((width + 0.3) * CELL, (total + 0.3) * CELL)
+    figure = Figure(figsize=((width + 0.3) * CELL, (total + 0.3) * CELL))
     axes = figure.subplots()
     for picture in pictures:
         _show(axes, picture)

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+from matplotlib import style
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
 
 #: Width of a paper's text, and the largest height that leaves space for a caption.
 WIDTH, HEIGHT = 5.5, 8.3
@@ -65,19 +65,10 @@ def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
 @contextmanager
 def styled() -> Iterator[None]:
     """A context in which figures look alike, independent of the user's own matplotlib settings."""
-    from matplotlib import style
-
     with warnings.catch_warnings(), style.context(Path(__file__).with_name("monmdp.mplstyle"), after_reset=True):
         # Characters of a name that the font lacks appear as boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, with constrained layout."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
@@ -104,7 +95,5 @@ def number(value: float) -> str:
 
 def few_ticks(axis: Axis, most: int, scale: float = 1.0) -> None:
     """At most `most` intervals between round numbers on an axis, which are shown divided by `scale`."""
-    from matplotlib.ticker import MaxNLocator
-
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2))
     axis.set_major_formatter(lambda value, _: number(round(value / scale, 12)))
