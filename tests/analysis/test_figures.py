@@ -301,7 +301,7 @@ def boxes(request):
             except monmdp.MonMDPError:
                 return None
             with styled():
-                figure.canvas.draw()
+                figure.draw_without_rendering()
                 known[which, name] = (figure.bbox.size, {text: text.get_window_extent() for text in texts(figure)})
         return known[which, name]
 
