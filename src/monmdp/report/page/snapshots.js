@@ -64,8 +64,7 @@ function snapshotFigures(problem, snapshot, layer) {
     const attributes = { class: "grid", "aria-label": `${caption}; ${label}`, "--high": LAYERS[layer].colour };
     const picture = drawGrid(problem.tiles, problem.places, attributes, (tile, place) => {
       const { data, text, ground, marks } = content(place);
-      const title = element("title", {}, text);
-      return [data, [title, ...ground, ...landmarks(problem, tile, place), ...marks, square({ class: "frame" })]];
+      return [data, [element("title", {}, text), ...ground, ...landmarks(problem, tile, place), ...marks]];
     });
     return element("figure", { "--columns": problem.tiles[0].length }, element("figcaption", {}, caption), picture);
   };
