@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.study.sweep import Sweep
 from monmdp.training.job import Job, as_seeds, identity
@@ -42,10 +41,8 @@ class Batch:
     def seconds(self) -> float:
         """Estimated training time on one core."""
         job = self.job
-        touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
-        planning = planning_point = 0.0
-        if isinstance(job.agent, HasTimeEstimate):
-            planning, planning_point = job.agent.planning_seconds(job.world)
+        touched = job.agent.memory_bytes(job.world, 0) / (job.world.n_states * job.world.n_actions)
+        planning, planning_point = job.agent.planning_seconds(job.world)
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
@@ -54,7 +51,7 @@ class Batch:
         """Estimated bytes of one running seed and of the records of all seeds."""
         job = self.job
         records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
-        return memory_bytes(job.agent, job.world, job.steps) + records
+        return job.agent.memory_bytes(job.world, job.steps) + records
 
 
 def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
@@ -73,6 +70,14 @@ def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
 def cut(batch: Batch, size: int) -> list[Batch]:
     """A batch as batches of at most `size` seeds."""
     return [Batch(batch.job, batch.seeds[start : start + size]) for start in range(0, len(batch.seeds), size)]
+
+
+def merged(batches: Iterable[Batch]) -> list[Batch]:
+    """All seeds of each job in one batch: a GPU trains them together, and few large files are saved faster."""
+    seeds: dict[Job, list[int]] = {}
+    for batch in batches:
+        seeds.setdefault(batch.job, []).extend(batch.seeds)
+    return [Batch(job, tuple(sorted(chosen))) for job, chosen in seeds.items()]
 
 
 def remaining(requests: Iterable[Batch], done: Mapping[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
