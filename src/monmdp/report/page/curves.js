@@ -4,12 +4,11 @@
 function makeCurves(host) {
   const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
   const { title, subtitle, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
-  const options = metrics.map((metric) => ({ value: metric, text: metric.title, hint: metric.description }));
-  const simple = (...texts) => texts.map((text) => ({ value: text, text }));
-  const range = choice("Range", simple("Full", "Near optimum"), "Full", (text) => update({ zoomed: text !== "Full" }));
+  const titles = metrics.map((metric) => metric.title);
+  const range = choice("Range", ["Full", "Near optimum"], 0, (index) => update({ zoomed: index === 1 }));
   choices.append(
-    choice("Metric", options, state.metric, (metric) => update({ metric })),
-    choice("Step axis", simple("Linear", "Log"), "Linear", (text) => update({ xLog: text === "Log" })),
+    choice("Metric", titles, 0, (index) => update({ metric: metrics[index] })),
+    choice("Step axis", ["Linear", "Log"], 0, (index) => update({ xLog: index === 1 })),
     range,
   );
   const chart = makeChart(plot, { label: "Curves; arrow keys move the cursor", height: 300 });

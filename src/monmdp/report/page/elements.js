@@ -39,12 +39,12 @@ function row(attributes, heading, cells) {
   return element("tr", attributes, element("th", { scope: "row" }, heading), columns);
 }
 
-/** Exclusive choices [{value, text, hint}] as radio buttons, so that arrow keys work. */
-function choice(legend, options, chosen, onChange) {
-  const labels = options.map(({ value, text, hint }) => {
-    const input = element("input", { type: "radio", name: legend, value, onchange: () => onChange(value) });
-    input.checked = value === chosen;
-    return element("label", { title: hint }, input, text);
+/** Exclusive choices as radio buttons, so that arrow keys work; onChange receives the index of the chosen text. */
+function choice(legend, texts, chosen, onChange) {
+  const labels = texts.map((text, index) => {
+    const input = element("input", { type: "radio", name: legend, onchange: () => onChange(index) });
+    input.checked = index === chosen;
+    return element("label", {}, input, text);
   });
   return element("fieldset", { class: "choice" }, element("legend", {}, legend), element("div", {}, labels));
 }

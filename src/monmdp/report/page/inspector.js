@@ -18,17 +18,16 @@ function makeInspector(host) {
     event.preventDefault();
     toggle();
   };
-  const options = (names) => names.map((text, value) => ({ value, text }));
-  problems.append(choice("Problem", options(page.inspector.map(({ name }) => name)), 0, chooseProblem));
+  problems.append(choice("Problem", page.inspector.map(({ name }) => name), 0, chooseProblem));
   chooseProblem(0);
   show(Math.round(Number(slider.max) * 0.1));
 
   function chooseProblem(index) {
     state.problem = page.inspector[index];
-    const { runs } = state.problem;
+    const names = state.problem.runs.map(({ agent }) => agent);
     description.textContent = state.problem.description;
-    chooseAgent(Math.min(state.agent, runs.length - 1));
-    agents.replaceChildren(choice("Agent", options(runs.map(({ agent }) => agent)), state.agent, chooseAgent));
+    chooseAgent(Math.min(state.agent, names.length - 1));
+    agents.replaceChildren(choice("Agent", names, state.agent, chooseAgent));
   }
 
   function chooseAgent(agent) {
@@ -39,8 +38,9 @@ function makeInspector(host) {
     parts.plots.replaceChildren(...charts.map(({ box }) => box));
     const available = Object.keys(LAYERS).filter((layer) => layer !== "goal" || run.goals);
     const layer = available.includes(state.layer) ? state.layer : "visits";
-    const named = available.map((value) => ({ value, text: LAYERS[value].text }));
-    layers.replaceChildren(choice("Layer", named, layer, chooseLayer));
+    const texts = available.map((name) => LAYERS[name].text);
+    const chosen = available.indexOf(layer);
+    layers.replaceChildren(choice("Layer", texts, chosen, (index) => chooseLayer(available[index])));
     chooseLayer(layer);
   }
 
@@ -68,13 +68,9 @@ function makeInspector(host) {
 
   function play(on) {
     clearInterval(state.timer);
+    const advance = () => (state.index < Number(slider.max) ? show(state.index + 1) : play(false));
     state.timer = on ? setInterval(advance, FRAME_MS) : null;
     playButton.textContent = on ? "❚❚ Pause" : "▶ Play";
-  }
-
-  function advance() {
-    if (state.index >= Number(slider.max)) play(false);
-    else show(state.index + 1);
   }
 
   function toggle() {
