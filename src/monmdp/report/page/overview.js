@@ -2,7 +2,7 @@
 
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Fills `host`; onChoose(problem, agent) is called with indices, agent null for a whole row. Returns select. */
+/** Fills `host`; onChoose(problem, agent) is called with indices. Returns select(problem, agent). */
 function makeOverview(host, onChoose) {
   const environments = Map.groupBy(page.problems.entries(), ([, { environment }]) => environment);
   host.style.setProperty("--agents", page.agents.length);
@@ -15,7 +15,7 @@ function makeOverview(host, onChoose) {
   return function select(problem, agent) {
     for (const button of buttons) {
       const chosen = button.dataset.cell === `${problem} ${agent}`;
-      if (button.dataset.cell) button.setAttribute("aria-pressed", chosen);
+      button.setAttribute("aria-pressed", chosen);
       button.tabIndex = chosen ? 0 : -1;
     }
   };
@@ -25,10 +25,8 @@ function environmentCard(environment, problems, onChoose) {
   const tiles = problems.map(([, problem]) => problem.tiles).find((map) => map !== null);
   const headings = page.agents.map(({ name }) => element("span", { title: name }, name));
   const rows = problems.map(([index, problem]) => {
-    const label = `Curves of ${problemName(problem)}`;
-    const name = element("button", { "aria-label": label, onclick: () => onChoose(index, null) }, problem.monitor);
     const cells = problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose));
-    return row({}, name, cells);
+    return row({}, problem.monitor, cells);
   });
   const map = tiles ? drawMap(tiles, `Map of ${environment}`) : null;
   return element(
