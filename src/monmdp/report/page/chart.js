@@ -111,8 +111,8 @@ function makeChart(host, { label, height, onPick }) {
 
   /** Bands and curves, the strong curve last. */
   function drawCurves() {
-    const shapes = [...spec.series]
-      .sort((one, other) => one.strong - other.strong)
+    const shapes = spec.series
+      .toSorted((one, other) => one.strong - other.strong)
       .map((series) => ({ ...series, ...curvePaths(series, scales, spec) }));
     const bands = shapes.map(({ colour, half, band }) => {
       const filled = { fill: "var(--tone)", "fill-opacity": 0.16 };

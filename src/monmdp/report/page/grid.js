@@ -3,8 +3,6 @@
 const CELL = 100;
 const TURNS = { RIGHT: 0, DOWN: 90, LEFT: 180, UP: 270 };
 
-const SQUARE = "M0,0H100V100H0Z";
-
 /* Path data of the shapes of tiles between two corners, or through points. */
 const OUTLINES = {
   rectangle: ([[left, top], [right, bottom]]) => `M${left},${top}H${right}V${bottom}H${left}Z`,
@@ -26,6 +24,7 @@ function drawShapes(shapes) {
   });
 }
 
+/** The corners of a star. */
 const STAR = Array.from({ length: 10 }, (_, i) => {
   const [angle, radius] = [(i * Math.PI) / 5, i % 2 ? 0.2 : 0.45];
   return [0.5 + radius * Math.sin(angle), 0.5 - radius * Math.cos(angle)];
@@ -37,7 +36,7 @@ const CORNERS = { agent: "translate(55,-5) scale(0.5)", goal: "scale(0.4)" };
 
 const drawTile = (tile) => drawShapes(page.tiles[tile] ?? []);
 const drawMark = (name) => element("g", { class: `${name}-mark`, transform: CORNERS[name] }, drawShapes(MARKS[name]));
-const square = (attributes) => element("path", { d: SQUARE, ...attributes });
+const square = (attributes) => element("path", { d: "M0,0H100V100H0Z", ...attributes });
 
 /** A grid as a picture; content(tile, index) returns the attributes and the children of the cell at places[index]. */
 function drawGrid(tiles, places, attributes, content) {
