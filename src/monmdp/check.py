@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from monmdp.errors import MonMDPError, nearest
 
@@ -18,8 +18,8 @@ from monmdp.errors import MonMDPError, nearest
 PROBABILITY_TOLERANCE = 1e-9
 
 
-def finite(value: Any, what: str) -> float:
-    """`value` as a float that is neither NaN nor infinite."""
+def finite(value: Any, what: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """`value` as a float that is neither NaN nor infinite, from `least` to `most`."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -28,23 +28,14 @@ def finite(value: Any, what: str) -> float:
         raise MonMDPError(f"{what} must be a number, not {value!r}.") from None
     if not math.isfinite(number):
         raise MonMDPError(f"{what} must be finite, not {value!r}.")
+    if not least <= number <= most:
+        limits = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise MonMDPError(f"{what} must be {limits}, not {value!r}.")
     return number + 0.0  # turns -0.0 into 0.0, so that equal problems have equal digests
 
 
-def at_least(value: Any, least: float, what: str) -> float:
-    """`value` as a finite float that is not below `least`."""
-    number = finite(value, what)
-    if number < least:
-        raise MonMDPError(f"{what} must be at least {least:g}, not {value!r}.")
-    return number
-
-
-def probability(value: Any, what: str) -> float:
-    """`value` as a float between zero and one."""
-    number = finite(value, what)
-    if not 0.0 <= number <= 1.0:
-        raise MonMDPError(f"{what} must be between 0 and 1, not {value!r}.")
-    return number
+#: `value` as a float between zero and one.
+probability = partial(finite, least=0.0, most=1.0)
 
 
 def distribution(total: float, what: str) -> None:
@@ -162,7 +153,7 @@ def boolean(value: Any, what: str) -> bool:
 #: Annotations of options with their checks.
 Probability = Annotated[float, probability]
 Discount = Annotated[float, discount]
-NonNegative = Annotated[float, partial(at_least, least=0.0)]
+NonNegative = Annotated[float, partial(finite, least=0.0)]
 Whole = Annotated[int, partial(whole, least=0)]
 Count = Annotated[int, partial(whole, least=1)]
 CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}
@@ -172,21 +163,14 @@ def options(instance: Any) -> None:
     """Check the options of a dataclass by their annotations; None is valid where the annotation allows it."""
     rules = _rules(type(instance))  # type: ignore[arg-type]
     for field in dataclasses.fields(instance):
-        value, rule = getattr(instance, field.name), rules.get(field.name)
-        if rule is not None and (value is not None or not rule.optional):
-            rule.check(value, what=f"The option {field.name!r} of {type(instance).__name__}")
-
-
-class Rule(NamedTuple):
-    """How an option is checked, and whether it may be None."""
-
-    check: Callable[..., Any]
-    optional: bool
+        value, (check, optional) = getattr(instance, field.name), rules.get(field.name, (None, True))
+        if check is not None and (value is not None or not optional):
+            check(value, what=f"The option {field.name!r} of {type(instance).__name__}")
 
 
 @cache
-def _rules(kind: type) -> dict[str, Rule]:
-    """The rules of the options of a class, from annotations such as `Probability | None` or a Literal."""
+def _rules(kind: type) -> dict[str, tuple[Any, bool]]:
+    """For each option the check of its annotation, such as `Probability | None`, and whether None is valid."""
     try:
         hints = get_type_hints(kind, include_extras=True)
     except (NameError, TypeError):  # annotations that refer to names that do not exist at run time
@@ -196,9 +180,8 @@ def _rules(kind: type) -> dict[str, Rule]:
         kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
         checked = [part for part in kinds if part is not type(None)]
         if len(checked) == 1:
-            rule = getattr(checked[0], "__metadata__", (CHECKS.get(checked[0]),))[0]
+            check = getattr(checked[0], "__metadata__", (CHECKS.get(checked[0]),))[0]
             if get_origin(checked[0]) is Literal:
-                rule = partial(one_of, choices=get_args(checked[0]))
-            if rule is not None:
-                rules[name] = Rule(rule, len(kinds) > 1)
+                check = partial(one_of, choices=get_args(checked[0]))
+            rules[name] = check, len(kinds) > 1
     return rules

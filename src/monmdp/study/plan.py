@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.study.sweep import Sweep
 from monmdp.training.job import Job, as_seeds, identity
@@ -41,8 +42,10 @@ class Batch:
     def seconds(self) -> float:
         """Estimated training time on one core."""
         job = self.job
-        touched = job.agent.memory_bytes(job.world, 0) / (job.world.n_states * job.world.n_actions)
-        planning, planning_point = job.agent.planning_seconds(job.world)
+        touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
+        planning = planning_point = 0.0
+        if isinstance(job.agent, HasTimeEstimate):
+            planning, planning_point = job.agent.planning_seconds(job.world)
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
@@ -51,7 +54,7 @@ class Batch:
         """Estimated bytes of one running seed and of the records of all seeds."""
         job = self.job
         records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
-        return job.agent.memory_bytes(job.world, job.steps) + records
+        return memory_bytes(job.agent, job.world, job.steps) + records
 
 
 def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
