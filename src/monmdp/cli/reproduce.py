@@ -133,13 +133,12 @@ def _display(console: Console) -> Iterator[Watcher]:
             nonlocal logged
             now = time.monotonic()
             elapsed = max(now - started, 1e-9)
-            done = max(steps, round(report.steps * report.done / max(report.runs, 1)))
-            speed = f"{done / elapsed / 1e6:.2f} million steps/s"
-            update(done, report.steps, f"{report.done}/{report.runs} runs, {speed}")
+            speed = f"{steps / elapsed / 1e6:.2f} million steps/s"
+            update(steps, report.steps, f"{report.done}/{report.runs} runs, {speed}")
             if not console.is_terminal and now - logged >= LOG_EVERY:
                 logged = now
-                fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
-                left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
+                seconds = elapsed * (report.steps / max(steps, 1) - 1)
+                left = f"{speed}, about {seconds:.0f} s left" if steps else "compiling kernels"
                 print_line(console, f"{report.done} of {report.runs} runs, {left}")
 
         yield show

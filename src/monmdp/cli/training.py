@@ -31,7 +31,6 @@ from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.snapshots import Run
-    from monmdp.study.train import Status
     from monmdp.training.curves import Curves
 
 FASTEST = 4096
@@ -79,7 +78,9 @@ class Train(TrainingArguments):
 
             names = ("agent", "seeds", "steps", "points", "evaluation", "threads", "device")
             options: dict[str, Any] = {name: getattr(self, name) for name in names}
-            curves = train(problem, **options, progress=lambda status: update(**progress_of(status)))
+            curves = train(
+                problem, **options, progress=lambda done, total: update(done, total, "training" if done else None)
+            )
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:
@@ -93,20 +94,6 @@ class Train(TrainingArguments):
         for content, path in (("Curves", self.save), ("Plot", self.plot)):
             if path is not None:
                 print_line(console, f"{content} written to {path}.")
-
-
-def progress_of(status: Status) -> dict[str, Any]:
-    """What the progress bar shows: training steps, mean greedy return and rewards observed."""
-    started = status.done > 0
-    if not started.any():
-        return {}
-    returns = status.returns[started & ~np.isnan(status.returns)]
-    mean = f"return {returns.mean():.4f}, " if len(returns) else ""
-    return {
-        "description": f"training: {mean}{status.observed[started].mean():,.0f} rewards observed",
-        "completed": float(status.done.sum()),
-        "total": status.steps * len(status.done),
-    }
 
 
 def _outcome(curves: Curves) -> dict[str, str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,41 +42,8 @@ class Outcome(NamedTuple):
         return job.collect(job.run_settings, list(self.batch.seeds), self.finished, self.seconds)
 
 
-class Tracker:
-    """A batch in training: progress [seed, 2] is the number of steps and of points done; one record per seed."""
-
-    def __init__(self, batch: Batch, points: int = 1) -> None:
-        """points: the length of the records, where training fills them in place."""
-        self.batch = batch
-        self.progress = np.zeros((len(batch.seeds), 2), np.int64)
-        self.records: list[Any] = [new_record(points) for _ in batch.seeds]
-
-    @property
-    def steps(self) -> int:
-        """Training steps done."""
-        return int(self.progress[:, 0].sum())
-
-    @property
-    def seconds(self) -> float:
-        """Estimated seconds that these steps take on one core."""
-        return self.batch.seconds * self.steps / self.batch.steps
-
-    def latest(self) -> Iterator[tuple[int, float, int]]:
-        """The steps done, the last recorded return and the number of observed rewards of each seed."""
-        for (steps, points), record in zip(self.progress.tolist(), self.records, strict=True):
-            last = min(max(points - 1, 0), len(record.returns) - 1)
-            yield steps, record.returns[last], record.observed[last]
-
-
 class Executor(ABC):
-    """Trains one list of batches; `drive` runs it.
-
-    running: the trackers of batches in training, by a key of the executor's choice.
-    """
-
-    def __init__(self) -> None:
-        self.running: dict[Any, Tracker] = {}
-        self._done = 0, 0.0
+    """Trains one list of batches and updates their progress; `drive` runs it."""
 
     @abstractmethod
     def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
@@ -89,19 +56,6 @@ class Executor(ABC):
     def stop(self) -> list[Outcome]:
         """End training soon; returns the finished seeds of stopped batches, by default none."""
         return []
-
-    def done(self) -> tuple[int, float]:
-        """Training steps done so far, and the estimated seconds that they take on one core."""
-        steps, seconds = self._done
-        for tracker in self.running.values():
-            steps += tracker.steps
-            seconds += tracker.seconds
-        return steps, seconds
-
-    def _finish(self, key: Any) -> None:
-        """Move a batch from the running ones to the totals."""
-        tracker = self.running.pop(key)
-        self._done = self._done[0] + tracker.steps, self._done[1] + tracker.seconds
 
 
 def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outcome], None], watch: Watch) -> None:
@@ -133,50 +87,48 @@ class Threads(Executor):
     """
 
     def __init__(self, threads: int | None = None, fail_fast: bool = False) -> None:
-        super().__init__()
         self.threads = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
         self._fail_fast = fail_fast
         self._stop = np.zeros(1, np.int64)
         self._pool = ThreadPoolExecutor(self.threads)
+        self._running: dict[Future[Outcome], Batch] = {}
 
     def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
         """Keep all threads busy while there is memory."""
         max(batches, key=lambda batch: batch.memory).job.workers(1)  # raises an error if a seed needs too much memory
         waiting, room = deque(batches), int(available_bytes() * SHARE)
-        while waiting or self.running:
-            used = sum(tracker.batch.memory for tracker in self.running.values())
-            while waiting and len(self.running) < self.threads:
-                if self.running and used + waiting[0].memory > room:
+        while waiting or self._running:
+            used = sum(batch.memory for batch in self._running.values())
+            while waiting and len(self._running) < self.threads:
+                if self._running and used + waiting[0].memory > room:
                     break
                 batch = waiting.popleft()
                 used += batch.memory
-                tracker = Tracker(batch, len(batch.job.point_steps))
-                self.running[self._pool.submit(train_batch, tracker, self._stop, self._fail_fast)] = tracker
-            finished, _ = wait(self.running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
+                self._running[self._pool.submit(train_batch, batch, self._stop, self._fail_fast)] = batch
+            finished, _ = wait(self._running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
             yield [self._outcome(future) for future in finished]
 
     def stop(self) -> list[Outcome]:
         """Stop every seed within milliseconds."""
         self._stop[0] = 1
         self._pool.shutdown(wait=True)
-        return [self._outcome(future) for future in list(self.running) if future.exception() is None]
+        return [self._outcome(future) for future in list(self._running) if future.exception() is None]
 
     def _outcome(self, future: Future[Outcome]) -> Outcome:
-        self._finish(future)
+        del self._running[future]
         return future.result()
 
 
-def train_batch(tracker: Tracker, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
+def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
     """Train the seeds of a batch one after the other; a failing seed does not stop the others, unless `fail_fast`."""
-    batch, job = tracker.batch, tracker.batch.job
-    started = time.perf_counter()
+    job, started = batch.job, time.perf_counter()
     finished: dict[int, Finished] = {}
     failures: list[str] = []
-    for seed, record, progress in zip(batch.seeds, tracker.records, tracker.progress, strict=True):
+    for seed, progress in zip(batch.seeds, batch.progress, strict=True):
         if stop[0]:
             break
         try:
-            result = job.run(seed, record, progress, stop)
+            result = job.run(seed, new_record(len(job.point_steps)), progress, stop)
         except Exception as error:
             if fail_fast:
                 raise

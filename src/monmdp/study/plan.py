@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
+from monmdp.problem import Integers
 from monmdp.study.sweep import Sweep
 from monmdp.training.job import Job, as_seeds, identity
 from monmdp.training.metrics import METRICS
@@ -37,6 +40,16 @@ class Batch:
     def steps(self) -> int:
         """Training steps of all seeds."""
         return self.job.steps * len(self.seeds)
+
+    @cached_property
+    def progress(self) -> Integers:
+        """Training steps and recording points done, [seed, 2]; the executor that trains this batch updates it."""
+        return np.zeros((len(self.seeds), 2), np.int64)
+
+    @property
+    def steps_done(self) -> int:
+        """Training steps done so far, of all seeds."""
+        return int(self.progress[:, 0].sum())
 
     @cached_property
     def seconds(self) -> float:

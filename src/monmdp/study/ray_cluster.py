@@ -13,7 +13,7 @@ import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
-from monmdp.study.executors import Executor, Outcome, Tracker, Watch, train_batch
+from monmdp.study.executors import Executor, Outcome, Watch, train_batch
 from monmdp.study.plan import Batch
 
 #: How often a batch is tried again when its worker dies.
@@ -24,7 +24,7 @@ TIMEOUT = 20
 
 def train_remotely(batch: Batch) -> tuple[Any, ...]:
     """Train a batch on a worker; returns the finished seeds and the other fields of its outcome."""
-    outcome = train_batch(Tracker(batch, len(batch.job.point_steps)), np.zeros(1, np.int64))
+    outcome = train_batch(batch, np.zeros(1, np.int64))
     return outcome.batch.seeds, *outcome[1:]
 
 
@@ -32,7 +32,7 @@ class RayCluster(Executor):
     """A running cluster, by its address, or one on this machine for the time of the sweep."""
 
     def __init__(self, address: str | None = None) -> None:
-        super().__init__()
+        self._running: dict[Any, Batch] = {}
         host, _, port = (address or "localhost:0").rpartition(":")
         if not host or not port.isdigit():
             raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
@@ -52,15 +52,15 @@ class RayCluster(Executor):
             self._join(max(batches, key=lambda batch: batch.memory))
             remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
             waiting = deque(batches)
-            while waiting or self.running:
+            while waiting or self._running:
                 in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-                while waiting and len(self.running) < in_flight:
+                while waiting and len(self._running) < in_flight:
                     batch = waiting.popleft()
-                    self.running[remote.options(memory=batch.memory).remote(batch)] = Tracker(batch)
-                ready, _ = ray.wait(list(self.running), num_returns=1, timeout=0.5)
+                    self._running[remote.options(memory=batch.memory).remote(batch)] = batch
+                ready, _ = ray.wait(list(self._running), num_returns=1, timeout=0.5)
                 yield [self._outcome(reference) for reference in ready]
         finally:
-            for reference in self.running:
+            for reference in self._running:
                 ray.cancel(reference, force=True)
             ray.shutdown()
 
@@ -83,14 +83,13 @@ class RayCluster(Executor):
             )
 
     def _outcome(self, reference: Any) -> Outcome:
-        batch = self.running[reference].batch
+        batch = self._running.pop(reference)
         try:
             seeds, finished, failures, seconds = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             failure = f"{batch}, seeds {batch.seeds}: {str(error).splitlines()[0]}"
             seeds, finished, failures, seconds = (), [], [failure], 0.0
-        self.running[reference].progress[:, 0] = batch.job.steps
-        self._finish(reference)
+        batch.progress[:, 0] = batch.job.steps
         return Outcome(Batch(batch.job, seeds), finished, failures, seconds)
 
 

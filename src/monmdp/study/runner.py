@@ -27,16 +27,13 @@ MOST_WRITERS, QUEUE = 32, 100
 class Report:
     """What a sweep did: runs to do, done and skipped (they were in the folder), their steps, and what went wrong.
 
-    requested: one batch per job, with all its seeds. planned_seconds and done_seconds: estimated training time on one
-    core of all runs to do, and of the steps done so far.
+    requested: one batch per job, with all its seeds.
     """
 
     folder: Path
     requested: list[Batch]
     runs: int = 0
     steps: int = 0
-    planned_seconds: float = 0.0
-    done_seconds: float = 0.0
     skipped: int = 0
     done: int = 0
     failures: list[str] = field(default_factory=list)
@@ -49,7 +46,6 @@ class Report:
         left = remaining(self.requested, done, shard)
         self.runs = sum(len(batch.seeds) for batch in left)
         self.steps = sum(batch.steps for batch in left)
-        self.planned_seconds = sum(batch.seconds for batch in left)
         self.skipped = sum(len(batch.seeds) for batch in remaining(self.requested, {}, shard)) - self.runs
         return left
 
@@ -150,10 +146,8 @@ def run_sweep(
 
     def watch() -> None:
         saver.check()
-        steps, seconds = zip(*(executor.done() for executor, _ in assigned), strict=True)
-        report.done_seconds = sum(seconds)
         if watcher is not None:
-            watcher(report, sum(steps))
+            watcher(report, sum(batch.steps_done for batch in left))
 
     try:
         with Saver(store, report) as saver:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
-
-import numpy as np
 
 from monmdp.agents.base import Agent
-from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.plan import Batch, cut
@@ -20,17 +17,8 @@ from monmdp.training.job import Finished, as_seeds
 BATCHES_PER_THREAD = 8
 
 
-class Status(NamedTuple):
-    """Progress of each seed, [seed]: steps done, and its last recorded return and number of observed rewards."""
-
-    done: Integers
-    steps: int
-    returns: Floats
-    observed: Integers
-
-
-#: Called about ten times per second while seeds train.
-Progress = Callable[[Status], None]
+#: Called about ten times per second with the number of training steps done and of all, over all seeds.
+Progress = Callable[[int, int], None]
 
 
 def train(
@@ -61,19 +49,13 @@ def train(
         executor, batches = GPU(), [everything]
     started = time.perf_counter()
     finished: dict[int, Finished] = {}
-    status = dict.fromkeys(everything.seeds, (0, np.nan, 0))
 
     def deliver(outcome: Outcome) -> None:
-        for seed, result in zip(outcome.batch.seeds, outcome.finished, strict=True):
-            finished[seed] = result
-            status[seed] = (job.steps, result[0].returns[-1], result[0].observed[-1])
+        finished.update(zip(outcome.batch.seeds, outcome.finished, strict=True))
 
     def watch() -> None:
         if progress is not None:
-            for tracker in executor.running.values():
-                status.update(zip(tracker.batch.seeds, tracker.latest(), strict=True))
-            done, returns, observed = (np.array(values) for values in zip(*status.values(), strict=True))
-            progress(Status(done, job.steps, returns, observed))
+            progress(sum(batch.steps_done for batch in batches), everything.steps)
 
     drive(executor, batches, deliver, watch)
     ordered = [finished[seed] for seed in everything.seeds]
