@@ -51,17 +51,14 @@ def kind(name: str) -> str:
     return name.split("(", 1)[0]
 
 
-def paper_steps(problem: MonMDP) -> int:
-    """The paper's number of training steps for one of its 48 problems."""
-    return _budget(problem, problem.environment.name, problem.monitor.name)
+def paper_steps(problem: MonMDP, variants: bool = False) -> int:
+    """The paper's number of training steps for one of its 48 problems.
 
-
-def variant_steps(problem: MonMDP) -> int:
-    """The paper's number of training steps for one of its problems or a variant, such as `Empty + Ask(cost=0.5)`."""
-    return _budget(problem, kind(problem.environment.name), kind(problem.monitor.name))
-
-
-def _budget(problem: MonMDP, environment: str, monitor: str) -> int:
+    variants: also for problems with other options, such as `Empty + Ask(cost=0.5)`.
+    """
+    environment, monitor = problem.environment.name, problem.monitor.name
+    if variants:
+        environment, monitor = kind(environment), kind(monitor)
     if environment not in DEFAULT_STEPS or monitor not in STEP_FACTOR:
         raise MonMDPError(f"{problem.name} is not one of the paper's problems; specify the number of training steps.")
     return DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +77,6 @@ class Reproduce(Command):
         summary = f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
         nothing = f"Nothing to do: all {report.skipped} runs are in {report.folder}."
         print_line(console, summary if report.runs else nothing)
-        _print_solved(console, report)
         for line in report.failures[:20]:
             print_line(console, f"failed: {line}", "red")
         if report.failures:
@@ -160,26 +158,3 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
         "time": f"about {seconds:,.0f} s on {cores} cores",
         "folder": str(report.folder),
     }
-
-
-def _print_solved(console: Console, report: Report) -> None:
-    """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.results import Results
-
-    requested = {request.identity for request in report.requested}
-    cells = [cell for cell in Results(report.folder, required=False).cells.values() if cell.identity in requested]
-    with ThreadPoolExecutor() as pool:  # each cell is a file or several
-        fractions = pool.map(lambda cell: cell.solved.mean(), cells)
-    solved = dict(zip((cell.identity for cell in cells), fractions, strict=True))
-    agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
-    rows: dict[str, dict[str, list[str]]] = {}
-    for request in report.requested:
-        if request.identity in solved:
-            row = rows.setdefault(request.job.problem.name, {})
-            row.setdefault(request.job.agent_name, []).append(f"{solved[request.identity]:.0%}")
-    if not rows:
-        return
-    body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]
-    table = terminal(("problem", *agents), body, "seeds that ended optimal", "l" + "r" * len(agents))
-    table.columns[0].no_wrap = True
-    console.print(table)

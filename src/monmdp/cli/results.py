@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -20,9 +21,10 @@ from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.evidence import Claim
+    from monmdp.study.results import CellResults
     from monmdp.study.results import Results as StoredResults
 
-RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
+RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs", "solved")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
@@ -53,18 +55,22 @@ class Results(Command):
         results = study.Results(self.folder, required=False)
         if self.verify:
             _verify(results, messages)
-        cells = [
-            {**{key: cell.settings[key] for key in RUN_COLUMNS[:-1]}, "cell": cell.identity, "runs": len(cell.seeds)}
-            for cell in results.cells.values()
-        ]
-        runs = sum(len(cell.seeds) for cell in results.cells.values())
+        with ThreadPoolExecutor() as pool:  # each cell is a file or several
+            cells = list(pool.map(_summary, results.cells.values()))
+        runs = sum(cell["runs"] for cell in cells)
         size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
         if self.json:
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
             return
-        rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
-        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
+        rows = [[*(str(cell[name]) for name in RUN_COLUMNS[:-1]), f"{cell['solved']:.0%}"] for cell in cells]
+        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrrr"))
         print_warnings(console, results.damaged)
+
+
+def _summary(cell: CellResults) -> dict[str, Any]:
+    """Names, steps and number of runs of a cell, and the fraction that ended with the target return."""
+    names = {key: cell.settings[key] for key in ("environment", "monitor", "agent", "steps")}
+    return {**names, "cell": cell.identity, "runs": len(cell.seeds), "solved": float(cell.solved.mean())}
 
 
 def _verify(results: StoredResults, messages: Console) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json as json_text
 import math
 import os
@@ -27,7 +26,7 @@ from monmdp.cli import shared
 from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
 from monmdp.render.text import GLYPHS
-from monmdp.tables import terminal
+from monmdp.tables import csv_text, terminal
 
 if TYPE_CHECKING:
     from monmdp.study.snapshots import Run
@@ -127,10 +126,8 @@ def save_curves(curves: Curves, path: Path) -> None:
 
         seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
         columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["seed", "step", *(metric.column for metric in METRICS)])
-            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+        header = ["seed", "step", *(metric.column for metric in METRICS)]
+        path.write_text(csv_text(header, zip(*(column.tolist() for column in columns), strict=True)))
         return
     names = ("steps", "visit_counts", "q", "reward_model", "seeds")
     summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})

@@ -140,13 +140,22 @@ def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outc
     return Outcome(Batch(job, tuple(finished)), list(finished.values()), failures, seconds)
 
 
+def uses_gpu(device: str) -> bool:
+    """Whether "cpu", "cuda" or "auto" means a GPU on this machine; an error if "cuda" cannot be used."""
+    if device == "cpu":
+        return False
+    from monmdp.cuda.backend import chosen
+
+    return chosen(device) == "cuda"
+
+
 def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
     """Which jobs to run on a GPU: with "cuda" all, or an error; with "auto" those that a GPU, if any, can run."""
-    if device != "cpu":
-        from monmdp.cuda.backend import check_suitable, chosen
+    if not uses_gpu(device):
+        return lambda job: False
+    if device == "cuda":
+        from monmdp.cuda.backend import check_suitable
 
-        if chosen(device) == "cuda":
-            for job in jobs if device == "cuda" else ():
-                check_suitable(job)
-            return lambda job: job.agent.device_kernel is not None
-    return lambda job: False
+        for job in jobs:
+            check_suitable(job)
+    return lambda job: job.agent.device_kernel is not None

@@ -14,7 +14,7 @@ from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.join import make
 from monmdp.problem import MonMDP
-from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, variant_steps
+from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, paper_steps
 from monmdp.registry import construct
 from monmdp.training.job import Job
 
@@ -52,7 +52,7 @@ class Sweep:
         if budget == 0.0:
             raise MonMDPError("The budget must be above 0, such as 0.1 for a tenth of the paper's training steps.")
         if self.steps is None:
-            return max(1, round(variant_steps(problem) * budget))
+            return max(1, round(paper_steps(problem, variants=True) * budget))
         if budget != 1.0:
             raise MonMDPError("Specify the number of training steps or a budget, a part of the paper's, not both.")
         return self.steps
