@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 
 import monmdp
 from monmdp.study.executors import Outcome, Threads, Watch
-from monmdp.study.plan import BATCH, Batch
 from monmdp.study.runner import run_sweep
-from monmdp.study.sweep import Sweep
+from monmdp.study.sweep import BATCH, Batch, Sweep
 
 SWEEP = Sweep(environments=("Loop", "Hazard"), monitors=("Ask", "Experts"), seeds=BATCH)
 

@@ -36,9 +36,8 @@ ENVIRONMENTS = (*DEFAULT_STEPS, "Bottleneck")
 
 #: Environment → first and last learning rate; 1 elsewhere.
 ALPHA = {"Hazard": (0.5, 0.5), "TwoRoom3x5": (0.5, 0.5), "RiverSwim": (0.5, 0.05)}
-#: Monitor → last learning rate by environment, and the last learning rate elsewhere.
-FALLING_ALPHA = {"Experts": {"RiverSwim": 0.05}}
-FALLING_ALPHA_END = 0.1
+#: Monitor → largest last learning rate.
+LAST_ALPHA = {"Experts": 0.1}
 #: Environment → initial Q of the agents that start optimistically, and elsewhere.
 INITIAL_Q, INITIAL_Q_ELSEWHERE = {"RiverSwim": 50.0}, 1.0
 #: Environment → known lower bound of rewards and upper bound of values for model-based agents, and elsewhere.
@@ -67,8 +66,7 @@ def paper_steps(problem: MonMDP, variants: bool = False) -> int:
 def learning_rate(environment: str, monitor: str) -> Schedule:
     """The paper's α for an environment and a monitor, both as class names."""
     first, last = ALPHA.get(environment, (1.0, 1.0))
-    if monitor in FALLING_ALPHA:
-        last = FALLING_ALPHA[monitor].get(environment, FALLING_ALPHA_END)
+    last = min(last, LAST_ALPHA.get(monitor, last))
     return first if first == last else (first, last)
 
 

@@ -68,7 +68,7 @@ def test_the_command_line_reports_an_interrupt(monkeypatch, capsys):
     def interrupted(*_, **__) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("monmdp.study.train.train", interrupted)
+    monkeypatch.setattr("monmdp.study.runner.train", interrupted)
     assert main(["train", "Loop"]) == 130
     assert capsys.readouterr().err == "monmdp: interrupted.\n"
 

@@ -10,8 +10,8 @@ import pytest
 from sweeping import output_of
 
 import monmdp
-from monmdp.study.plan import requested
 from monmdp.study.results import Results
+from monmdp.study.sweep import requested
 
 #: Some seeds solve it and some do not; two files a cell.
 SWEEP = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive", "Directed"], seeds=30, steps=220, points=8)

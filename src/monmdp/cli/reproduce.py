@@ -17,9 +17,8 @@ from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.executors import Executor
-    from monmdp.study.plan import Batch
     from monmdp.study.runner import Report, Watcher
-    from monmdp.study.sweep import Sweep
+    from monmdp.study.sweep import Batch, Sweep
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
@@ -54,8 +53,8 @@ class Reproduce(Command):
     dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
-        from monmdp.study.plan import parse_shard
         from monmdp.study.runner import plan_sweep, run_sweep
+        from monmdp.study.sweep import parse_shard
 
         shard, sweeps = parse_shard(self.shard), self._sweeps()
         if self.dry_run:

@@ -73,7 +73,7 @@ class Train(TrainingArguments):
         shared.check_file(self.plot, ".png", ".pdf", ".svg")
         problem = self.problem()
         with shared.progress("preparing (the first run compiles kernels)") as update:
-            from monmdp.study.train import train
+            from monmdp.study.runner import train
 
             names = ("agent", "seeds", "steps", "points", "evaluation", "threads", "device")
             options: dict[str, Any] = {name: getattr(self, name) for name in names}

@@ -17,7 +17,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.machine import SHARE, available_bytes, n_cores
-from monmdp.study.plan import Batch
+from monmdp.study.sweep import Batch
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, Job
 from monmdp.training.metrics import new_record

@@ -12,7 +12,7 @@ import numpy as np
 from monmdp.cuda.backend import train_on_gpu
 from monmdp.cuda.schedule import Work
 from monmdp.study.executors import Executor, Outcome, Watch
-from monmdp.study.plan import Batch
+from monmdp.study.sweep import Batch
 from monmdp.training.job import Finished
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
 from monmdp.study.executors import Executor, Outcome, Watch, train_batch
-from monmdp.study.plan import Batch
+from monmdp.study.sweep import Batch
 
 #: How often a batch is tried again when its worker dies.
 RETRIES = 5

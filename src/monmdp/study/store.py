@@ -225,16 +225,8 @@ def _tables(curves: Curves) -> pa.Table:
         "target_return": np.full(n_seeds, curves.target_return),
         "final_return": curves.final_returns,
         "solved": curves.solved,
-        **{name: _lists(getattr(curves, name).reshape(n_seeds, -1)) for name in _LISTS},
+        **{name: pa.array(list(getattr(curves, name).reshape(n_seeds, -1))) for name in _LISTS},
     })  # fmt: skip
-
-
-def _lists(values: np.ndarray) -> pa.ListArray:
-    """The rows of values [n, m] as lists."""
-    import pyarrow as pa
-
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return pa.ListArray.from_arrays(offsets, values.ravel())
 
 
 def _labels(curves: Curves, rows: int) -> dict[str, Any]:
