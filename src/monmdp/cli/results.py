@@ -172,6 +172,7 @@ class Claims(Command):
     def run(self, console: Console) -> None:
         from monmdp.paper.claims import check_claims
         from monmdp.study.results import Results as StoredResults
+        from monmdp.study.store import write_atomically
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
@@ -179,11 +180,7 @@ class Claims(Command):
         results, messages = StoredResults(self.folder), shared.new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _write(out, claims, self.details)
-        except OSError as error:
-            raise MonMDPError(f"{out} cannot be written: {error.strerror}; choose another file with --out.") from None
+        write_atomically(out, _as_text(claims, out.suffix, self.details).encode())
         counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
         if self.json:
             print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
@@ -208,19 +205,18 @@ def _with_colour(cells: Sequence[str]) -> list[str | Text]:
     return [*cells[:-1], Text(cells[-1], VERDICTS[cells[-1]])]
 
 
-def _write(path: Path, claims: list[Claim], details: bool) -> None:
-    """Write one row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
-    if path.suffix == ".md":
+def _as_text(claims: list[Claim], suffix: str, details: bool) -> str:
+    """One row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
+    if suffix == ".md":
         text = markdown(CLAIM_COLUMNS, map(CLAIM_CELLS, claims)) + "\n"
         for claim in claims if details else ():
             table = markdown(DETAIL_COLUMNS, map(DETAIL_CELLS, claim.details))
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
-    elif details:
+        return text
+    if details:
         rows = [(claim.claim, *DETAIL_CELLS(detail)) for claim in claims for detail in claim.details]
-        text = csv_text(("claim", *DETAIL_COLUMNS), rows)
-    else:
-        text = csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
-    path.write_text(text, encoding="utf-8")
+        return csv_text(("claim", *DETAIL_COLUMNS), rows)
+    return csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import __version__
-from monmdp.errors import MonMDPError
 from monmdp.paper.claims import check_claims
 from monmdp.report.inspector import REPLAYS, Replay, inspector_data
 from monmdp.report.overview import overview_data
@@ -36,10 +35,7 @@ def write_page(folder: Path | str, out: Path | None = None, progress: Progress |
     results = Results(folder)
     path = out or results.folder / "report.html"
     page = build_page(results, progress=progress)
-    try:
-        write_atomically(path, page.encode())
-    except OSError as error:
-        raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
+    write_atomically(path, page.encode())
     return path
 
 

@@ -24,7 +24,8 @@ TIMEOUT = 20
 
 def train_remotely(batch: Batch) -> tuple[Any, ...]:
     """Train a batch on a worker; returns the finished seeds and the other fields of its outcome."""
-    outcome = train_batch(batch, np.zeros(1, np.int64))
+    copy = Batch(batch.job, batch.seeds)  # arrays that Ray passes cannot be written
+    outcome = train_batch(copy, np.zeros(1, np.int64))
     return outcome.batch.seeds, *outcome[1:]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -18,7 +17,7 @@ from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.results import Results
-from monmdp.study.store import Store
+from monmdp.study.store import Store, WriteError
 from monmdp.study.sweep import Batch, Sweep, cut, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
@@ -136,16 +135,11 @@ class Saver:
             self._saving[future] = len(outcome.finished)
 
     def check(self) -> None:
-        """Count the runs saved so far."""
-        errors = []
+        """Count the runs saved so far, or raise the error of a thread."""
         for future in [future for future in self._saving if future.done()]:
-            runs, error = self._saving.pop(future), future.exception()
-            if error is None:
-                self._report.done += runs
-            else:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+            runs = self._saving.pop(future)
+            future.result()
+            self._report.done += runs
 
 
 def plan_sweep(
@@ -198,12 +192,8 @@ def run_sweep(
         with Saver(store, report) as saver:
             for chosen, batches in assigned:
                 drive(chosen, batches, saver.save, watch)
-        watch()
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise MonMDPError(
-                f"The disk of {store.folder} is full; {report.done} runs are saved. Free some space and start again."
-            ) from None
-        raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
+    except WriteError as error:
+        raise MonMDPError(f"{error} Finished runs are saved; start again to continue from there.") from None
+    watch()
     report.seconds = time.perf_counter() - started
     return report
