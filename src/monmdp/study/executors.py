@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import NamedTuple
@@ -149,13 +149,12 @@ def uses_gpu(device: str) -> bool:
     return chosen(device) == "cuda"
 
 
-def gpu_filter(device: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
-    """Which jobs to run on a GPU: with "cuda" all, or an error; with "auto" those that a GPU, if any, can run."""
+def runs_on_gpu(job: Job, device: str) -> bool:
+    """Whether a GPU runs a job: with "cuda" always, or an error; with "auto" if there is one that can."""
     if not uses_gpu(device):
-        return lambda job: False
+        return False
     if device == "cuda":
         from monmdp.cuda.backend import check_suitable
 
-        for job in jobs:
-            check_suitable(job)
-    return lambda job: job.agent.device_kernel is not None
+        check_suitable(job)
+    return job.agent.device_kernel is not None

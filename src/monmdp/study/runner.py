@@ -15,7 +15,7 @@ from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
-from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
+from monmdp.study.executors import Executor, Outcome, Threads, drive, runs_on_gpu
 from monmdp.study.results import Results
 from monmdp.study.store import Store, WriteError
 from monmdp.study.sweep import Batch, Sweep, cut, remaining, requested
@@ -52,7 +52,7 @@ def train(
     job = everything.job
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
-    if gpu_filter(device, [job])(job):
+    if runs_on_gpu(job, device):
         from monmdp.study.gpu import GPU
 
         executor, batches = GPU(), [everything]
@@ -167,7 +167,7 @@ def run_sweep(
     "cpu", "cuda", or "auto" for a GPU if there is one; with "auto" the CPU trains the agents that no GPU can run.
     """
     requests = requested(sweeps)  # before anything is written: a sweep with an error leaves no trace
-    runs_on_gpu = gpu_filter(device, [request.job for request in requests])
+    on_gpu = {request.identity for request in requests if runs_on_gpu(request.job, device)}
     if device != "cpu" and executor is not None:
         raise MonMDPError("A sweep runs on a GPU of this machine or on a cluster, not both; choose the device 'cpu'.")
     cpu = Threads(threads) if executor is None else executor
@@ -176,11 +176,11 @@ def run_sweep(
     for path, message in results.damage.items():
         report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
     left = report.plan(results, shard)
-    assigned = [(cpu, [batch for batch in left if not runs_on_gpu(batch.job)])]
-    if device != "cpu":
+    assigned = [(cpu, [batch for batch in left if batch.identity not in on_gpu])]
+    if on_gpu:
         from monmdp.study.gpu import GPU
 
-        assigned.insert(0, (GPU(), [batch for batch in left if runs_on_gpu(batch.job)]))
+        assigned.insert(0, (GPU(), [batch for batch in left if batch.identity in on_gpu]))
     started = time.perf_counter()
 
     def watch() -> None:

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,10 +50,6 @@ class WriteError(MonMDPError):
 
 class DamagedFileError(MonMDPError):
     """A file that cannot be trusted."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} {reason}.")
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -100,10 +96,6 @@ class Store:
     def place(self, kind: str, settings: Mapping[str, Any]) -> Path:
         """The folder of the curves or tables of runs with these settings."""
         return self.folder / kind / Path(*(folder_name(settings[label]) for label in LABELS))
-
-    def files(self, kind: str = "curves") -> Iterator[Path]:
-        """All files of a kind, in a stable order."""
-        yield from sorted((self.folder / kind).rglob("*.parquet"))
 
     def save(self, curves: Curves, flush: bool = True) -> list[Path]:
         """Write the tables and the curves of some seeds; returns the two files."""
@@ -154,15 +146,15 @@ def _opened(path: Path) -> tuple[Entry, Any]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DamagedFileError(path, f"cannot be read: {error.strerror}") from None
+        raise DamagedFileError(f"{path} cannot be read: {error.strerror}.") from None
     if not path.stem.endswith(f"-{_fingerprint(content)}"):
-        raise DamagedFileError(path, "is damaged or was not written by monmdp: its bytes do not fit its name")
+        raise DamagedFileError(f"{path} is damaged or was not written by monmdp: its bytes do not fit its name.")
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         described = json.loads(file.schema_arrow.metadata[_METADATA])
         return Entry(path, described["identity"], described["settings"], tuple(described["seeds"])), file
     except (KeyError, ValueError, TypeError, pa.ArrowException):
-        raise DamagedFileError(path, "was not written by monmdp") from None
+        raise DamagedFileError(f"{path} was not written by monmdp.") from None
 
 
 def read_runs(entries: Iterable[Entry], seeds: Iterable[int], columns: Sequence[str] | None = None) -> pa.Table:
