@@ -56,9 +56,9 @@ def _print_kind(console: Console, registry: Any) -> None:
     for name, entry in entries.items():
         options = {option: default for option, default in _defaults(entry).items() if option not in common}
         rows.append(_row(name, entry, options, registry.origin(name)))
-    for base in filter(dataclasses.is_dataclass, bases):
-        options = {option: default for option, default in _defaults(base).items() if option in vars(base)}
-        if options:
+    for base in bases:
+        defaults = _defaults(base) if dataclasses.is_dataclass(base) else {}
+        if options := {option: default for option, default in defaults.items() if option in vars(base)}:
             shared.append(_row(base.__name__, base, options))
     for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
         table = terminal((), cells, title)

@@ -105,24 +105,13 @@ Watcher = Callable[[Report, int], None]
 class Saver:
     """Saves outcomes on a few threads, so that training need not wait; the queue is short, so that memory is bounded.
 
-    Leaving its context waits for all files; the first error of a thread is raised by the next call. Files are flushed
-    to disk together, at the end: a file that a power failure damages does not fit the fingerprint in its name, and its
-    runs are repeated.
+    The first error of a thread is raised by the next call. Files are not flushed: a file that a power failure damages
+    does not fit the fingerprint in its name, and its runs are repeated.
     """
 
-    def __init__(self, store: Store, report: Report) -> None:
-        self._store, self._report = store, report
-        self._pool = ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS))
+    def __init__(self, pool: ThreadPoolExecutor, store: Store, report: Report) -> None:
+        self._pool, self._store, self._report = pool, store, report
         self._saving: dict[Future[Any], int] = {}
-
-    def __enter__(self) -> Saver:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True)
-        if hasattr(os, "sync"):
-            os.sync()
-        self.check()
 
     def save(self, outcome: Outcome) -> None:
         """Queue an outcome; waits while the queue is full."""
@@ -189,11 +178,15 @@ def run_sweep(
             watcher(report, sum(batch.steps_done for batch in left))
 
     try:
-        with Saver(store, report) as saver:
+        with ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS)) as pool:  # waits for all files at its end
+            saver = Saver(pool, store, report)
             for chosen, batches in assigned:
                 drive(chosen, batches, saver.save, watch)
+        watch()
     except WriteError as error:
         raise MonMDPError(f"{error} Finished runs are saved; start again to continue from there.") from None
-    watch()
+    finally:
+        if hasattr(os, "sync"):
+            os.sync()  # flushes all files together
     report.seconds = time.perf_counter() - started
     return report
