@@ -1,27 +1,24 @@
 """What an agent is: options, a memory of arrays, and kernels over that memory.
 
 The training loop calls, at every step, `act` and `update`; `begin` before the first step of an episode; `plan` and
-`beta` at recording points. Optional abilities are separate protocols at the end of this file.
+`beta` at recording points.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp import check
-from monmdp.agents.schedules import schedule_values
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import kernel
 from monmdp.problem import Floats
-from monmdp.registry import Registry, spec_of
+from monmdp.registry import Declared, Registry
 from monmdp.world import World
 
 #: Kernels whose replacement in a subclass ends an inherited device kernel.
@@ -61,7 +58,7 @@ def no_plan(memory, step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
+class Agent(Declared):
     """Options of one way to learn; subclasses add options, a memory and kernels.
 
     memory(world, steps, seed) returns a named tuple with at least q [S, A], whose greedy policy is evaluated, and
@@ -90,13 +87,6 @@ class Agent:
         if replaced and "device_kernel" not in vars(cls):
             cls.device_kernel = None
 
-    def __post_init__(self) -> None:
-        check.options(self)
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if str(field.type).startswith("Schedule") and value is not None:
-                schedule_values(value, f"The option {field.name!r} of {type(self).__name__}")
-
     def memory(self, world: World, steps: int, seed: int) -> Any:
         """The arrays an agent starts with."""
         raise MonMDPError(f"{type(self).__name__} does not declare its memory.")
@@ -111,65 +101,28 @@ class Agent:
         missing = {name: value for name, value in values.items() if name in own and getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
 
-    @property
-    def name(self) -> str:
-        """The text that builds an equal agent."""
-        return spec_of(self)
-
-
-AGENTS: Registry[Agent] = Registry("agent", Agent)
-
-
-@runtime_checkable
-class HasGoal(Protocol):
-    """An agent that explores toward a goal, for `watch` and the page."""
-
     def goal(self, memory: Any) -> tuple[int, Floats]:
-        """The goal pair, -1 for none, and the values [S, A] that lead to it."""
-
-
-@runtime_checkable
-class HasRemarks(Protocol):
-    """An agent that reports what it concluded about environment pairs."""
+        """The pair that the agent explores toward, -1 for none, and the values [S, A] that lead to it."""
+        return -1, np.full(memory.q.shape, np.nan)
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs and what to report about them, such as why their reward was given up."""
-
-
-@runtime_checkable
-class HasDiscovery(Protocol):
-    """An agent that must know when live training enters a state for the first time."""
+        return []
 
     def discovered(self, memory: Any) -> None:
-        """Take new pairs into account."""
+        """Take new pairs into account, when live training enters a state for the first time."""
 
-
-@runtime_checkable
-class HasSeededMemory(Protocol):
-    """An agent whose memories of different seeds differ in few fields, so that a GPU can share the others."""
-
-    def seeded(self, world: World, seed: int) -> dict[str, np.ndarray]:
-        """The fields that differ between seeds, by name."""
-
-
-@runtime_checkable
-class HasMemoryEstimate(Protocol):
-    """An agent whose memory is larger than a few numbers per pair."""
+    def seeded(self, world: World, seed: int) -> dict[str, np.ndarray] | None:
+        """The fields of the memory that differ between seeds, so that a GPU can share the others; None if unknown."""
+        return None
 
     def memory_bytes(self, world: World, steps: int) -> int:
-        """Approximate size of the memory of one run."""
-
-
-@runtime_checkable
-class HasTimeEstimate(Protocol):
-    """An agent that plans, so that a step takes longer than a table update."""
+        """Approximate size of the memory of one run: two numbers per pair and two schedules."""
+        return 16 * world.n_states * world.n_actions + 16 * steps
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds that planning adds to a step and to a recording point."""
+        return 0.0, 0.0
 
 
-def memory_bytes(agent: Agent, world: World, steps: int = 0) -> int:
-    """Approximate size of an agent's memory: two numbers per pair and two schedules, unless the agent knows better."""
-    if isinstance(agent, HasMemoryEstimate):
-        return agent.memory_bytes(world, steps)
-    return 16 * world.n_states * world.n_actions + 16 * steps
+AGENTS: Registry[Agent] = Registry("agent", Agent)

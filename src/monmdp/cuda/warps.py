@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda
 from numba.core.dispatcher import Dispatcher
 
-from monmdp.agents import choices, q_learning, ucb
+from monmdp.agents import baselines, choices
 from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
 
@@ -62,12 +62,12 @@ def choose_best(values, key, index):
 
 
 @cuda.jit(device=True)
-def largest_value(q, state):
-    """max Q(s,·)."""
+def largest(values):
+    """The maximum of values [n]."""
     cuda.syncwarp(EVERYONE)
     best = -math.inf
-    for action in range(cuda.threadIdx.x % WARP, q.shape[1], WARP):
-        best = max(best, q[state, action])
+    for i in range(cuda.threadIdx.x % WARP, len(values), WARP):
+        best = max(best, values[i])
     return largest_of_lanes(best)
 
 
@@ -101,9 +101,9 @@ def draw_plain_reward(dynamics, outcome, key, clock):
 #: The CPU's kernel → that of a warp.
 REPLACEMENTS: dict[Any, Any] = {
     random.choose_best: choose_best,
-    q_learning.largest_value: largest_value,
+    choices.largest: largest,
     choices.smallest: smallest,
-    ucb.confidence_bounds: confidence_bounds,
+    baselines.confidence_bounds: confidence_bounds,
 }
 
 

@@ -18,13 +18,13 @@ from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, drive, runs_on_gpu
 from monmdp.study.results import Results
 from monmdp.study.store import Store, WriteError
-from monmdp.study.sweep import Batch, Sweep, cut, remaining, requested
+from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
 
 #: Batches per thread: enough for all threads to end at about the same time.
 BATCHES_PER_THREAD = 8
-#: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
+#: Threads that write files, at most, and outcomes that wait for them: at most 5 MB each in the paper's sweep.
 MOST_WRITERS, QUEUE = 32, 100
 #: Called about ten times per second with the number of training steps done and of all, over all seeds.
 Progress = Callable[[int, int], None]
@@ -169,13 +169,13 @@ def run_sweep(
     if on_gpu:
         from monmdp.study.gpu import GPU
 
-        assigned.insert(0, (GPU(), [batch for batch in left if batch.identity in on_gpu]))
+        assigned.insert(0, (GPU(), merged(batch for batch in left if batch.identity in on_gpu)))
     started = time.perf_counter()
 
     def watch() -> None:
         saver.check()
         if watcher is not None:
-            watcher(report, sum(batch.steps_done for batch in left))
+            watcher(report, sum(batch.steps_done for _, batches in assigned for batch in batches))
 
     try:
         with ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS)) as pool:  # waits for all files at its end

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.join import make
 from monmdp.problem import Integers, MonMDP
@@ -49,7 +48,7 @@ class Sweep:
     def jobs(self) -> list[Job]:
         """One job per environment, monitor and agent, in order; jobs of one problem share it."""
         environments, monitors, agents = (_rows(self, name) for name in ("environments", "monitors", "agents"))
-        check.discount(self.discount, 0.0, "The discount")
+        check.discount(self.discount)
         jobs = []
         for environment, monitor in itertools.product(environments, monitors):
             problem = make(environment, monitor, discount=self.discount)
@@ -58,7 +57,7 @@ class Sweep:
         return jobs
 
     def _steps(self, problem: MonMDP) -> int:
-        budget = check.at_least(self.budget, 0.0, "The budget")
+        budget = check.finite(self.budget, "The budget", least=0.0)
         if budget == 0.0:
             raise MonMDPError("The budget must be above 0, such as 0.1 for a tenth of the paper's training steps.")
         if self.steps is None:
@@ -131,10 +130,8 @@ class Batch:
     def seconds(self) -> float:
         """Estimated training time on one core."""
         job = self.job
-        touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
-        planning = planning_point = 0.0
-        if isinstance(job.agent, HasTimeEstimate):
-            planning, planning_point = job.agent.planning_seconds(job.world)
+        touched = job.agent.memory_bytes(job.world, 0) / (job.world.n_states * job.world.n_actions)
+        planning, planning_point = job.agent.planning_seconds(job.world)
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
@@ -143,7 +140,7 @@ class Batch:
         """Estimated bytes of one running seed and of the records of all seeds."""
         job = self.job
         records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
-        return memory_bytes(job.agent, job.world, job.steps) + records
+        return job.agent.memory_bytes(job.world, job.steps) + records
 
 
 def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
@@ -162,6 +159,14 @@ def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
 def cut(batch: Batch, size: int) -> list[Batch]:
     """A batch as batches of at most `size` seeds."""
     return [Batch(batch.job, batch.seeds[start : start + size]) for start in range(0, len(batch.seeds), size)]
+
+
+def merged(batches: Iterable[Batch]) -> list[Batch]:
+    """All seeds of each job in one batch: a GPU trains them together, and few large files are saved faster."""
+    seeds: dict[Job, list[int]] = {}
+    for batch in batches:
+        seeds.setdefault(batch.job, []).extend(batch.seeds)
+    return [Batch(job, tuple(sorted(chosen))) for job, chosen in seeds.items()]
 
 
 def remaining(requests: Iterable[Batch], done: Mapping[str, set[int]], shard: tuple[int, int]) -> list[Batch]:
