@@ -75,11 +75,10 @@ class Train(TrainingArguments):
         with shared.progress("preparing (the first run compiles kernels)") as update:
             from monmdp.study.runner import train
 
-            names = ("agent", "seeds", "steps", "points", "evaluation", "threads", "device")
-            options: dict[str, Any] = {name: getattr(self, name) for name in names}
             curves = train(
-                problem, **options, progress=lambda done, total: update(done, total, "training" if done else None)
-            )
+                problem, self.agent, self.seeds, self.steps, self.points, self.evaluation, self.threads,
+                lambda done, total: update(done, total, "training" if done else None), self.device,
+            )  # fmt: skip
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,11 +97,9 @@ def paper_cost(core_seconds: dict[str, float], cores: int) -> list[str]:
 
 def machine() -> str:
     """Processor, cores and Python version of this machine."""
-    model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = names[0] if names else model
+    match = re.search("model name.*: (.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    model = match[1] if match else platform.processor() or platform.machine()
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
@@ -129,10 +128,9 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
     directed = [job for job in jobs if isinstance(job.agent, Directed)]
     values_moved = sum(job.world.n_acting_states * job.world.n_actions * job.steps for job in directed) * seeds
     moved, copy_speed = SUCCESSOR_BYTES * values_moved, device().copy_speed()
-    speed, longest_launch = moved / seconds, dict[str, float]()
-    for name, _, duration in spent.launches:
-        longest_launch[name] = max(longest_launch.get(name, 0.0), duration)
-    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launch.items())
+    speed = moved / seconds
+    longest_launches = {name: duration for name, _, duration in sorted(spent.launches, key=lambda launch: launch[2])}
+    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launches.items())
     values = {
         "device": device().name, "seeds": seeds, "runs": runs, "steps": steps, "seconds": seconds,
         "wave_seconds": spent.waves, "launches": spent.launches, "wall_seconds": wall_seconds, "memory": spent.memory,

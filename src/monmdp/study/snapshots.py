@@ -118,11 +118,6 @@ def take_snapshots(
             "goal_values": run.goal_values,
             **run.metrics(),
         })  # fmt: skip
-    return Snapshots(
-        problem=problem,
-        agent=job.agent_name,
-        seed=seed,
-        optimal_return=job.optimal_return,
-        steps=job.point_steps,
-        **{name: np.array([moment[name] for moment in moments]) for name in moments[0]},
-    )
+    taken = {name: np.array([moment[name] for moment in moments]) for name in moments[0]}
+    settings = {"problem": problem, "agent": job.agent_name, "seed": seed, "optimal_return": job.optimal_return}
+    return Snapshots(**settings, steps=job.point_steps, **taken)

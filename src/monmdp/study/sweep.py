@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -190,10 +191,10 @@ def _longest_first(batches: Iterable[Batch]) -> list[Batch]:
 
 def parse_shard(text: str) -> tuple[int, int]:
     """`2/4` → (2, 4): the second of four shards."""
-    parts = text.split("/")
-    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if match is None:
         raise MonMDPError(f"A shard is written as 1/4, the first of four, not {text!r}.")
-    index, count = int(parts[0]), int(parts[1])
+    index, count = int(match[1]), int(match[2])
     if not 1 <= index <= count:
         raise MonMDPError(f"There is no shard {index} of {count}; shards of {count} go from 1 to {max(count, 1)}.")
     return index, count
