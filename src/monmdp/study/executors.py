@@ -1,4 +1,4 @@
-"""Executors train batches: the interface, the one loop that drives it, and the executor on threads of this process.
+"""Executors train batches: the interface, and the executor on threads of this process.
 
 Other executors: `monmdp.study.ray_cluster` and `monmdp.study.gpu`.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,6 @@ from monmdp.training.metrics import new_record
 
 #: Seconds between two reports of progress.
 WATCH_EVERY = 0.1
-#: Called by the driving thread a few times per second.
 Watch = Callable[[], None]
 
 
@@ -42,42 +40,31 @@ class Outcome(NamedTuple):
         return job.collect(job.run_settings, list(self.batch.seeds), self.finished, self.seconds)
 
 
+Deliver = Callable[[Outcome], None]
+
+
 class Executor(ABC):
-    """Trains one list of batches and updates their progress; `drive` runs it."""
+    """Trains batches and updates their progress."""
 
     @abstractmethod
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Train batches, longest first; yields new outcomes, or an empty list a few times per second.
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Train batches, longest first; deliver gets every outcome, and watch is called several times per second.
 
-        Raises an error at the start if a batch can never run; releases all resources when it is closed. watch is for
-        executors that cannot yield for a longer time.
+        Raises an error at the start if a batch can never run. An error or an interrupt ends training soon.
         """
 
-    def stop(self) -> list[Outcome]:
-        """End training soon; returns the finished seeds of stopped batches, by default none."""
-        return []
 
+def throttled(watch: Watch) -> Watch:
+    """The same function, which does nothing if it is called again too soon."""
+    last = 0.0
 
-def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outcome], None], watch: Watch) -> None:
-    """Train batches; `deliver` gets every outcome.
+    def call() -> None:
+        nonlocal last
+        if time.monotonic() - last >= WATCH_EVERY:
+            watch()
+            last = time.monotonic()
 
-    An error or an interrupt ends training soon, and is raised after the finished seeds were delivered.
-    """
-    if not batches:
-        return
-    watched = 0.0
-    try:
-        with closing(executor.outcomes(batches, watch)) as training:
-            for outcomes in training:
-                for outcome in outcomes:
-                    deliver(outcome)
-                if time.monotonic() - watched >= WATCH_EVERY:
-                    watch()
-                    watched = time.monotonic()
-    finally:
-        for outcome in executor.stop():
-            deliver(outcome)
-    watch()
+    return call
 
 
 class Threads(Executor):
@@ -89,34 +76,33 @@ class Threads(Executor):
     def __init__(self, threads: int | None = None, fail_fast: bool = False) -> None:
         self.threads = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
         self._fail_fast = fail_fast
-        self._stop = np.zeros(1, np.int64)
-        self._pool = ThreadPoolExecutor(self.threads)
-        self._running: dict[Future[Outcome], Batch] = {}
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Keep all threads busy while there is memory."""
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Keep all threads busy while there is memory; at an error, stop every seed and deliver the finished ones."""
         max(batches, key=lambda batch: batch.memory).job.workers(1)  # raises an error if a seed needs too much memory
         waiting, room = deque(batches), int(available_bytes() * SHARE)
-        while waiting or self._running:
-            used = sum(batch.memory for batch in self._running.values())
-            while waiting and len(self._running) < self.threads:
-                if self._running and used + waiting[0].memory > room:
-                    break
-                batch = waiting.popleft()
-                used += batch.memory
-                self._running[self._pool.submit(train_batch, batch, self._stop, self._fail_fast)] = batch
-            finished, _ = wait(self._running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
-            yield [self._outcome(future) for future in finished]
-
-    def stop(self) -> list[Outcome]:
-        """Stop every seed within milliseconds."""
-        self._stop[0] = 1
-        self._pool.shutdown(wait=True)
-        return [self._outcome(future) for future in list(self._running) if future.exception() is None]
-
-    def _outcome(self, future: Future[Outcome]) -> Outcome:
-        del self._running[future]
-        return future.result()
+        running: dict[Future[Outcome], Batch] = {}
+        pool, stop = ThreadPoolExecutor(self.threads), np.zeros(1, np.int64)
+        try:
+            while waiting or running:
+                used = sum(batch.memory for batch in running.values())
+                while waiting and len(running) < self.threads:
+                    if running and used + waiting[0].memory > room:
+                        break
+                    batch = waiting.popleft()
+                    used += batch.memory
+                    running[pool.submit(train_batch, batch, stop, self._fail_fast)] = batch
+                finished, _ = wait(running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    del running[future]
+                    deliver(future.result())
+                watch()
+        finally:
+            stop[0] = 1
+            pool.shutdown(wait=True)
+            for future in running:
+                if future.exception() is None:
+                    deliver(future.result())
 
 
 def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outcome:

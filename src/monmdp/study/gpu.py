@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from monmdp.cuda.backend import train_on_gpu
 from monmdp.cuda.schedule import Work
-from monmdp.study.executors import Executor, Outcome, Watch
+from monmdp.study.executors import Deliver, Executor, Outcome, Watch
 from monmdp.study.sweep import Batch
 from monmdp.training.job import Finished
 
@@ -19,8 +19,8 @@ from monmdp.training.job import Finished
 class GPU(Executor):
     """All batches that fit into the memory of a GPU at once, then the next; a batch is delivered when it is whole."""
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Train all batches; watch is called meanwhile. Batches that are not whole when it is closed are dropped."""
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Train all batches; those that are not whole at an error are dropped."""
         started = time.perf_counter()
         finished: list[dict[int, Finished]] = [{} for _ in batches]
         work = [Work(batch.job, batch.seeds, number) for number, batch in enumerate(batches)]
@@ -32,7 +32,8 @@ class GPU(Executor):
                 finished[number].update(zip(part.seeds, results, strict=True))
                 if len(finished[number]) == len(batch.seeds):
                     ordered = [finished[number].pop(seed) for seed in batch.seeds]
-                    yield [Outcome(batch, ordered, [], time.perf_counter() - started)]
+                    deliver(Outcome(batch, ordered, [], time.perf_counter() - started))
+                watch()
 
 
 def _report(batches: Sequence[Batch], parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:

@@ -6,14 +6,14 @@ import logging
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
-from monmdp.study.executors import Executor, Outcome, Watch, train_batch
+from monmdp.study.executors import Deliver, Executor, Outcome, Watch, train_batch
 from monmdp.study.sweep import Batch
 
 #: How often a batch is tried again when its worker dies.
@@ -46,8 +46,8 @@ class RayCluster(Executor):
         self._ray: Any = ray
         self._address = address
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Submit twice as many batches as there are cores, so that no core waits; closing leaves the cluster."""
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Submit twice as many batches as there are cores, so that no core waits; leave the cluster at the end."""
         ray = self._ray
         try:
             self._join(max(batches, key=lambda batch: batch.memory))
@@ -59,7 +59,9 @@ class RayCluster(Executor):
                     batch = waiting.popleft()
                     self._running[remote.options(memory=batch.memory).remote(batch)] = batch
                 ready, _ = ray.wait(list(self._running), num_returns=1, timeout=0.5)
-                yield [self._outcome(reference) for reference in ready]
+                for reference in ready:
+                    deliver(self._outcome(reference))
+                watch()
         finally:
             for reference in self._running:
                 ray.cancel(reference, force=True)

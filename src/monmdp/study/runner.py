@@ -15,7 +15,7 @@ from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
-from monmdp.study.executors import Executor, Outcome, Threads, drive, runs_on_gpu
+from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
 from monmdp.study.store import Store, WriteError
 from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
@@ -66,7 +66,8 @@ def train(
         if progress is not None:
             progress(sum(batch.steps_done for batch in batches), everything.steps)
 
-    drive(executor, batches, deliver, watch)
+    executor.train(batches, deliver, throttled(watch))
+    watch()
     ordered = [finished[seed] for seed in everything.seeds]
     return job.collect(job.run_settings, list(everything.seeds), ordered, time.perf_counter() - started)
 
@@ -181,7 +182,8 @@ def run_sweep(
         with ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS)) as pool:  # waits for all files at its end
             saver = Saver(pool, store, report)
             for chosen, batches in assigned:
-                drive(chosen, batches, saver.save, watch)
+                if batches:
+                    chosen.train(batches, saver.save, throttled(watch))
         watch()
     except WriteError as error:
         raise MonMDPError(f"{error} Finished runs are saved; start again to continue from there.") from None
