@@ -16,7 +16,8 @@ from monmdp.agents import AGENTS
 from monmdp.agents.directed import Directed
 from monmdp.join import make
 from monmdp.machine import n_cores, readable
-from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
+from monmdp.protocol import PAPER_AGENTS, paper_job
+from monmdp.study.sweep import Sweep
 from monmdp.training.job import Job
 from monmdp.training.metrics import new_record
 
@@ -69,15 +70,9 @@ def core_seconds(job: Job) -> float:
     return time.thread_time() - started
 
 
-def paper_jobs() -> list[Job]:
-    """The paper's 48 problems × 6 agents, with 1,001 exact evaluations each."""
-    problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    return [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
-
-
 def _measure_paper(progress: Progress) -> dict[str, float]:
     """Core-seconds by agent of one seed of the paper, after `_measure_agents` has compiled all kernels."""
-    jobs, by_agent = paper_jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
+    jobs, by_agent = Sweep().jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
     for done, job in enumerate(jobs, 1):
         by_agent[job.agent_name] += core_seconds(job)
         progress(done, len(jobs), "one seed of the paper")
@@ -118,7 +113,7 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
         return spent
 
     seeds = 5 if quick else PAPER_SEEDS
-    jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
+    jobs, longest = Sweep().jobs(), paper_job(make(*LONGEST), "Directed")
     spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
     longest_seconds = sum(spent_on([Work(longest, (0,))]).waves)
     started = time.perf_counter()
