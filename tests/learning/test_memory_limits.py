@@ -13,6 +13,7 @@ from comparing import differences, run
 
 import monmdp
 from monmdp import MonMDPError
+from monmdp.agents.base import memory_bytes
 from monmdp.protocol import paper_job
 from monmdp.world import compact
 
@@ -70,9 +71,9 @@ def test_estimated_memory(agent):
     world = compact(problem)
     built = paper_job(problem, agent, 1).agent
     taken = size(built.memory(world, 1, 0))
-    assert taken / 2 <= built.memory_bytes(world, 1) <= 2 * taken
+    assert taken / 2 <= memory_bytes(built, world, 1) <= 2 * taken
     if agent == "Directed":
-        assert built.memory_bytes(world, 1) == pytest.approx(taken, rel=0.05)
+        assert memory_bytes(built, world, 1) == pytest.approx(taken, rel=0.05)
 
 
 def size(memory: object) -> int:

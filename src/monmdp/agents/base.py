@@ -1,7 +1,7 @@
 """What an agent is: options, a memory of arrays, and kernels over that memory.
 
 The training loop calls, at every step, `act` and `update`; `begin` before the first step of an episode; `plan` and
-`beta` at recording points.
+`beta` at recording points. Optional abilities are separate protocols at the end of this file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -101,28 +101,60 @@ class Agent(Declared):
         missing = {name: value for name, value in values.items() if name in own and getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
 
+
+AGENTS: Registry[Agent] = Registry("agent", Agent)
+
+
+@runtime_checkable
+class HasGoal(Protocol):
+    """An agent that explores toward a goal, for `watch` and the page."""
+
     def goal(self, memory: Any) -> tuple[int, Floats]:
-        """The pair that the agent explores toward, -1 for none, and the values [S, A] that lead to it."""
-        return -1, np.full(memory.q.shape, np.nan)
+        """The goal pair, -1 for none, and the values [S, A] that lead to it."""
+
+
+@runtime_checkable
+class HasRemarks(Protocol):
+    """An agent that reports what it concluded about environment pairs."""
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs and what to report about them, such as why their reward was given up."""
-        return []
+
+
+@runtime_checkable
+class HasDiscovery(Protocol):
+    """An agent that must know when live training enters a state for the first time."""
 
     def discovered(self, memory: Any) -> None:
-        """Take new pairs into account, when live training enters a state for the first time."""
+        """Take new pairs into account."""
 
-    def seeded(self, world: World, seed: int) -> dict[str, np.ndarray] | None:
-        """The fields of the memory that differ between seeds, so that a GPU can share the others; None if unknown."""
-        return None
+
+@runtime_checkable
+class HasSeededMemory(Protocol):
+    """An agent whose memories of different seeds differ in few fields, so that a GPU can share the others."""
+
+    def seeded(self, world: World, seed: int) -> dict[str, np.ndarray]:
+        """The fields that differ between seeds, by name."""
+
+
+@runtime_checkable
+class HasMemoryEstimate(Protocol):
+    """An agent whose memory is larger than a few numbers per pair."""
 
     def memory_bytes(self, world: World, steps: int) -> int:
-        """Approximate size of the memory of one run: two numbers per pair and two schedules."""
-        return 16 * world.n_states * world.n_actions + 16 * steps
+        """Approximate size of the memory of one run."""
+
+
+@runtime_checkable
+class HasTimeEstimate(Protocol):
+    """An agent that plans, so that a step takes longer than a table update."""
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds that planning adds to a step and to a recording point."""
-        return 0.0, 0.0
 
 
-AGENTS: Registry[Agent] = Registry("agent", Agent)
+def memory_bytes(agent: Agent, world: World, steps: int = 0) -> int:
+    """Approximate size of an agent's memory: two numbers per pair and two schedules, unless the agent knows better."""
+    if isinstance(agent, HasMemoryEstimate):
+        return agent.memory_bytes(world, steps)
+    return 16 * world.n_states * world.n_actions + 16 * steps

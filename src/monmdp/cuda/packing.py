@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp.agents.base import HasSeededMemory
 from monmdp.cuda.views import Schema, leaf_values, number_word, schema_of
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job
@@ -201,9 +202,9 @@ def _seeds_differ(job: Job, seeds: list[int], memory: Any) -> bool:
 
     Read-only arrays are the same for all seeds by definition.
     """
-    declared = job.agent.seeded(job.world, seeds[0])
-    if declared is None:
+    if not isinstance(job.agent, HasSeededMemory):
         return True
+    declared = job.agent.seeded(job.world, seeds[0])
     other = job.agent.memory(job.world, job.steps, seeds[-1])
     for leaf, one, two in zip(schema_of(other).leaves, leaf_values(memory), leaf_values(other), strict=True):
         fixed = leaf.ndim > 0 and not one.flags.writeable

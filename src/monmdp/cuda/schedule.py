@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from monmdp.agents.base import memory_bytes
 from monmdp.cuda.packing import words_per_state
 from monmdp.cuda.views import Schema
 from monmdp.errors import MonMDPError
@@ -47,7 +48,7 @@ class Work:
 def device_bytes(job: Job) -> int:
     """Approximate device memory of a run: its tables, its record, and the policies to evaluate."""
     world, points = job.world, len(job.point_steps)
-    tables = job.agent.memory_bytes(world, 0) + 8 * world.n_env_pairs * 2
+    tables = memory_bytes(job.agent, world) + 8 * world.n_env_pairs * 2
     policies = points * (4 * world.n_states * words_per_state(world) + 12) if job.episodes == 0 else 0
     return tables + policies + 40 * points + 8192
 
@@ -57,7 +58,7 @@ def longest_first(work: Iterable[Work]) -> list[Work]:
 
     def key(part: Work) -> tuple[bool, float]:
         world = part.job.world
-        touched = part.job.agent.memory_bytes(world, 0) / (world.n_states * world.n_actions)
+        touched = memory_bytes(part.job.agent, world) / (world.n_states * world.n_actions)
         return touched <= LINEAR, -part.job.steps * (touched + STEP_BYTES)
 
     return sorted(work, key=key)

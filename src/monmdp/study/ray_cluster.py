@@ -33,7 +33,6 @@ class RayCluster(Executor):
     """A running cluster, by its address, or one on this machine for the time of the sweep."""
 
     def __init__(self, address: str | None = None) -> None:
-        self._running: dict[Any, Batch] = {}
         host, _, port = (address or "localhost:0").rpartition(":")
         if not host or not port.isdigit():
             raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
@@ -48,22 +47,22 @@ class RayCluster(Executor):
 
     def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
         """Submit twice as many batches as there are cores, so that no core waits; leave the cluster at the end."""
-        ray = self._ray
+        ray, running = self._ray, dict[Any, Batch]()
         try:
             self._join(max(batches, key=lambda batch: batch.memory))
             remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
             waiting = deque(batches)
-            while waiting or self._running:
+            while waiting or running:
                 in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-                while waiting and len(self._running) < in_flight:
+                while waiting and len(running) < in_flight:
                     batch = waiting.popleft()
-                    self._running[remote.options(memory=batch.memory).remote(batch)] = batch
-                ready, _ = ray.wait(list(self._running), num_returns=1, timeout=0.5)
+                    running[remote.options(memory=batch.memory).remote(batch)] = batch
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
                 for reference in ready:
-                    deliver(self._outcome(reference))
+                    deliver(self._outcome(reference, running.pop(reference)))
                 watch()
         finally:
-            for reference in self._running:
+            for reference in running:
                 ray.cancel(reference, force=True)
             ray.shutdown()
 
@@ -85,8 +84,7 @@ class RayCluster(Executor):
                 f"{readable(room)}."
             )
 
-    def _outcome(self, reference: Any) -> Outcome:
-        batch = self._running.pop(reference)
+    def _outcome(self, reference: Any, batch: Batch) -> Outcome:
         try:
             seeds, finished, failures, seconds = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import Agent
+from monmdp.agents.base import Agent, HasGoal
 from monmdp.errors import MonMDPError
 from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
@@ -65,7 +65,7 @@ class Run:
     @property
     def goal(self) -> int:
         """The joint pair the agent explores toward, -1 for none."""
-        pair = self.job.agent.goal(self.memory)[0]
+        pair = self.job.agent.goal(self.memory)[0] if isinstance(self.job.agent, HasGoal) else -1
         if pair < 0:
             return -1
         state, action = divmod(pair, self.job.problem.n_actions)
@@ -74,7 +74,9 @@ class Run:
     @property
     def goal_values(self) -> Floats:
         """The values [S, A] that lead to the goal; NaN where there is none."""
-        return self._on_all_states(self.job.agent.goal(self.memory)[1], np.nan)
+        agent, shape = self.job.agent, self.memory.q.shape
+        values = agent.goal(self.memory)[1] if isinstance(agent, HasGoal) else np.full(shape, np.nan)
+        return self._on_all_states(values, np.nan)
 
     def metrics(self) -> dict[str, float]:
         """Every metric of `METRICS` at this step, by attribute."""

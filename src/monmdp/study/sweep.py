@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
+from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.join import make
 from monmdp.problem import Integers, MonMDP
@@ -131,8 +132,10 @@ class Batch:
     def seconds(self) -> float:
         """Estimated training time on one core."""
         job = self.job
-        touched = job.agent.memory_bytes(job.world, 0) / (job.world.n_states * job.world.n_actions)
-        planning, planning_point = job.agent.planning_seconds(job.world)
+        touched = memory_bytes(job.agent, job.world) / (job.world.n_states * job.world.n_actions)
+        planning = planning_point = 0.0
+        if isinstance(job.agent, HasTimeEstimate):
+            planning, planning_point = job.agent.planning_seconds(job.world)
         step = STEP_SECONDS + touched * BYTE_SECONDS + planning
         return (job.steps * step + len(job.point_steps) * (EVALUATION_SECONDS + planning_point)) * len(self.seeds)
 
@@ -141,7 +144,7 @@ class Batch:
         """Estimated bytes of one running seed and of the records of all seeds."""
         job = self.job
         records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
-        return job.agent.memory_bytes(job.world, job.steps) + records
+        return memory_bytes(job.agent, job.world, job.steps) + records
 
 
 def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:

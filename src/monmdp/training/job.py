@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
@@ -170,7 +170,7 @@ class Job(Target):
     def workers(self, threads: int | None = None) -> int:
         """Number of seeds that can run side by side, limited by cores and memory."""
         wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
-        need, room = self.agent.memory_bytes(self.world, self.steps), int(available_bytes() * SHARE)
+        need, room = memory_bytes(self.agent, self.world, self.steps), int(available_bytes() * SHARE)
         if need > room:
             raise MonMDPError(
                 f"{type(self.agent).__name__} in {self.problem.name} needs {readable(need)} of memory per seed for its "
@@ -195,7 +195,7 @@ class Job(Target):
             "visits": memory.visits,
             "q": memory.q,
             "reward_model": getattr(memory, "reward_model", np.zeros(0)),
-            "remarks": self.agent.remarks(memory),
+            "remarks": self.agent.remarks(memory) if isinstance(self.agent, HasRemarks) else [],
         }
 
 

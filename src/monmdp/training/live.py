@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, Transition
+from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
 from monmdp.errors import MonMDPError
@@ -111,7 +111,7 @@ class LiveLearner:
 
     def __init__(self, agent: Agent, game: LiveSimulation, steps: int, seed: int, discount: float) -> None:
         world = game.world(discount)
-        need, room = agent.memory_bytes(world, steps), int(available_bytes() * SHARE)
+        need, room = memory_bytes(agent, world, steps), int(available_bytes() * SHARE)
         if need > room:
             raise MonMDPError(
                 f"{type(agent).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
@@ -150,7 +150,8 @@ class LiveLearner:
         row = self.memory.visits.reshape(self.memory.q.shape)[state]
         if row[0] == UNDISCOVERED:
             row[:] = 0
-            self.agent.discovered(self.memory)
+            if isinstance(self.agent, HasDiscovery):
+                self.agent.discovered(self.memory)
 
 
 class LiveSimulation:
