@@ -124,8 +124,5 @@ def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
         contents[folder / f"{name}.{kind}"] = sink.getvalue()
     contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
     for path, content in contents.items():
-        try:
-            write_atomically(path, content)
-        except OSError as error:
-            raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
+        write_atomically(path, content)
     return list(contents)

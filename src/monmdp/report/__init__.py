@@ -42,10 +42,7 @@ def write_page(folder: Path | str, out: Path | None = None, progress: Progress |
     results = Results(folder)
     path = out or results.folder / "report.html"
     page = build_page(results, progress=progress)
-    try:
-        write_atomically(path, page.encode())
-    except OSError as error:
-        raise MonMDPError(f"{path} cannot be written: {error.strerror}.") from None
+    write_atomically(path, page.encode())
     return path
 
 
