@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import __version__
-from monmdp.errors import MonMDPError
 from monmdp.paper.claims import check_claims
 from monmdp.render.tiles import BUTTON, TILES, agent_shapes
 from monmdp.report.data import REPLAYS, Replay, inspector_data, overview_data
