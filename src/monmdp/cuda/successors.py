@@ -18,6 +18,7 @@ from monmdp.agents import q_learning
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws, choose_any, explores
 from monmdp.agents.directed import find_goal
+from monmdp.agents.schedules import log_of, value_at
 from monmdp.cuda.intrinsics import address_of, array_at
 from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
@@ -121,7 +122,7 @@ def choose_early(memory, state, draws, lane):
         goal = find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)
     goal = cuda.shfl_sync(EVERYONE, goal, 0)
     count = memory.visits[goal]
-    beta = memory.logs[draws.step + 2] / count if count > 0 else math.inf
+    beta = log_of(memory.logs, draws.step + 2) / count if count > 0 else math.inf
     n_actions = memory.q.shape[1]
     action, exploring = np.int64(TOWARD_GOAL), True
     if not beta > memory.beta_bar:
@@ -168,7 +169,7 @@ def _follow(memory, cursor, tally, until, message, fallen, thread):
             learn_row(
                 address_of(memory.successor_values), address_of(memory.successor_best),
                 np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), message[PAIR], message[STATE],
-                message[NEXT], message[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
+                message[NEXT], message[ENDED] != 0, alpha, memory.successor_discount,
                 memory.occupancy, fallen, np.int32(thread),
             )  # fmt: skip
         step += 1
