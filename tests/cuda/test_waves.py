@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -156,9 +157,8 @@ def test_little_memory_means_several_waves(monkeypatch: pytest.MonkeyPatch) -> N
 def test_interrupt_stops_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = use(OnlyMemory(slow=10), monkeypatch)
 
-    def interrupt(parts: list[Work], steps: list[np.ndarray]) -> None:
-        assert [part.number for part in parts] == [0, 1]
-        assert [done.tolist() for done in steps] == [[[0, 0]] * 3] * 2
+    def interrupt(progress: Iterable[tuple[Work, np.ndarray]]) -> None:
+        assert [(part.number, done.tolist()) for part, done in progress] == [(0, [[0, 0]] * 3), (1, [[0, 0]] * 3)]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

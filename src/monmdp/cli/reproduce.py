@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,19 +164,17 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
 
 def _print_solved(console: Console, report: Report) -> None:
     """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.results import Results
-
-    requested = {request.identity for request in report.requested}
-    cells = [cell for cell in Results(report.folder, required=False).cells.values() if cell.identity in requested]
-    with ThreadPoolExecutor() as pool:  # each cell is a file or several
-        fractions = pool.map(lambda cell: cell.solved.mean(), cells)
-    solved = dict(zip((cell.identity for cell in cells), fractions, strict=True))
+    earlier = {cell.identity: cell for cell in report.earlier}
     agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
     rows: dict[str, dict[str, list[str]]] = {}
     for request in report.requested:
-        if request.identity in solved:
+        solved = list(report.solved.get(request.identity, []))
+        if request.identity in earlier:
+            solved.append(earlier[request.identity].solved)
+        if solved:
             row = rows.setdefault(request.job.problem.name, {})
-            row.setdefault(request.job.agent_name, []).append(f"{solved[request.identity]:.0%}")
+            fraction = sum(part.sum() for part in solved) / sum(map(len, solved))
+            row.setdefault(request.job.agent_name, []).append(f"{fraction:.0%}")
     if not rows:
         return
     body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]

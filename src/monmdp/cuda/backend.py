@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,11 +25,11 @@ DEVICES = ("cpu", "cuda", "auto")
 #: Largest size of the scratch memory for evaluations, in bytes.
 SCRATCH_BYTES = 1 << 30
 #: Seconds between two looks at the device, and between two calls of a watcher.
-LOOK_EVERY, WATCH_EVERY = 0.002, 0.2
+LOOK_EVERY, WATCH_EVERY = 0.002, 0.5
 
-#: Called from time to time with the parts on the device whose results are not there yet, and for each of them the
-#: steps and points done, [seeds, 2].
-Watcher = Callable[[list[Work], list[np.ndarray]], None]
+#: Called from time to time with the parts on the device whose results are not there yet, each with the steps and points
+#: done, [seeds, 2].
+Watcher = Callable[[Iterable[tuple[Work, np.ndarray]]], None]
 
 
 @cache
@@ -170,7 +170,10 @@ class Launch:
         for group, parts, offset in self.groups:
             done = np.zeros((len(group.seeds), 2), np.int64)
             gpu.fetch(self.base + offset + group.places["progress"][0], done)
-            yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
+            start = 0
+            for part in parts:
+                yield part, done[start : start + len(part.seeds)]
+                start += len(part.seeds)
 
 
 class Evaluator(NamedTuple):
@@ -206,8 +209,7 @@ def _wave(
             if not finished:
                 time.sleep(LOOK_EVERY)
             if watcher is not None and waiting and time.monotonic() - watched > WATCH_EVERY:
-                parts, done = zip(*(pair for launch in waiting for pair in launch.progress(gpu)), strict=True)
-                watcher(list(parts), list(done))
+                watcher(pair for launch in waiting for pair in launch.progress(gpu))
                 watched = time.monotonic()
     except BaseException:
         with contextlib.suppress(MonMDPError):

@@ -10,6 +10,7 @@ While a block of threads trains a run, the first part of the run's state is in t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -129,7 +130,6 @@ class Group:
     places: dict[str, tuple[int, int]]
     filled: dict[str, int]
     size: int
-    seeds_differ: bool
 
     @property
     def state_start(self) -> int:
@@ -178,8 +178,7 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     for name, value in rest.items():
         places[name] = size, aligned(value.nbytes, UNIT)
         size += aligned(places[name][1] * len(seeds))
-    differ = _seeds_differ(job, seeds, run.memory)
-    return Group(job, seeds, schema, run, shared, *per_run, places, filled, size, differ)
+    return Group(job, seeds, schema, run, shared, *per_run, places, filled, size)
 
 
 def _per_run(arrays: dict[str, np.ndarray]) -> Any:
@@ -197,29 +196,27 @@ def constant_word(values: np.ndarray) -> int | None:
     return int(words[0]) if (words == words[0]).all() else None
 
 
-def _seeds_differ(job: Job, seeds: list[int], memory: Any) -> bool:
-    """Whether the first seed's memory and the last seed's differ in more than the fields that the agent declares.
+def _seeded(group: Group) -> Iterator[dict[str, Any]]:
+    """For each seed, the arrays and numbers of its memory that depend on the seed, by name.
 
-    Read-only arrays are the same for all seeds by definition.
+    They are those that the agent declares or, if the last seed's memory differs from the first one's in others, all.
     """
-    if not isinstance(job.agent, HasSeededMemory):
-        return True
-    declared = job.agent.seeded(job.world, seeds[0])
-    other = job.agent.memory(job.world, job.steps, seeds[-1])
-    for leaf, one, two in zip(schema_of(other).leaves, leaf_values(memory), leaf_values(other), strict=True):
-        fixed = leaf.ndim > 0 and not one.flags.writeable
-        if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
-            return True
-    return False
-
-
-def _of_seed(group: Group, seed: int) -> dict[str, Any]:
-    """The arrays and numbers of the memory that depend on the seed, by name."""
-    agent: Any = group.job.agent
-    if not group.seeds_differ:
-        return {f"memory.{name}": value for name, value in agent.seeded(group.job.world, seed).items()}
+    agent, world, steps = group.job.agent, group.job.world, group.job.steps
     names = [leaf.name for leaf in group.schema.leaves if leaf.root == "memory"]
-    return dict(zip(names, leaf_values(agent.memory(group.job.world, group.job.steps, seed)), strict=True))
+
+    def declared(seed: int) -> dict[str, Any]:
+        return {f"memory.{name}": value for name, value in agent.seeded(world, seed).items()}  # type: ignore[attr-defined]
+
+    def everything(seed: int) -> dict[str, Any]:
+        return dict(zip(names, leaf_values(agent.memory(world, steps, seed)), strict=True))
+
+    if isinstance(agent, HasSeededMemory):
+        first, last = leaf_values(group.run.memory), everything(group.seeds[-1])
+        known = {*group.shared, *declared(group.seeds[0])}
+        pairs = [(value, last[name]) for name, value in zip(names, first, strict=True) if name not in known]
+        if all(np.asarray(one).tobytes() == np.asarray(other).tobytes() for one, other in pairs):
+            return map(declared, group.seeds)
+    return map(everything, group.seeds)
 
 
 _keys_of = lru_cache(maxsize=1 << 16)(stream_keys)
@@ -259,8 +256,8 @@ def first_values(group: Group, base: int, addresses: dict[int, int], room: int) 
     for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
         first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
         table[:, first : first + values.shape[1]] = values
-    for i, seed in enumerate(group.seeds):
-        for name, value in _of_seed(group, seed).items():
+    for i, values in enumerate(_seeded(group)):
+        for name, value in values.items():
             if name in group.state.names:
                 state[name][i] = value
             elif name in numbers:

@@ -53,7 +53,7 @@ def schema_of(values: Any) -> Schema:
 
 def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> str:
     """Add the leaves and classes of a value; returns the expression that rebuilds it."""
-    if hasattr(value, "_fields"):
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
         kinds.append(type(value))
         kind, prefix = f"kind_{len(kinds) - 1}", f"{name}." if name else ""
         parts = [
@@ -72,7 +72,7 @@ def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> st
         )
     word = leaves[-1].word + 1 + leaves[-1].ndim if leaves else 0
     leaves.append(Leaf(name, word, dtype, ndim))
-    scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.name}"
+    scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.type.__name__}"
     if dtype.kind == "V":
         kinds.append(dtype)
         scalar = f"kind_{len(kinds) - 1}"
@@ -87,7 +87,7 @@ def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> st
 def leaf_values(values: Any) -> Iterator[Any]:
     """The values of a nested named tuple, in the order of its schema's leaves."""
     for value in values:
-        if hasattr(value, "_fields"):
+        if isinstance(value, tuple):
             yield from leaf_values(value)
         else:
             yield value

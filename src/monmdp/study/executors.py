@@ -45,21 +45,17 @@ class Outcome(NamedTuple):
 class Tracker:
     """A batch in training: progress [seed, 2] is the number of steps and of points done; one record per seed."""
 
-    def __init__(self, batch: Batch, points: int = 1) -> None:
-        """points: the length of the records, where training fills them in place."""
+    def __init__(self, batch: Batch, points: int = 0) -> None:
+        """points: the length of the records, where training fills them in place; otherwise they stay empty."""
         self.batch = batch
         self.progress = np.zeros((len(batch.seeds), 2), np.int64)
-        self.records: list[Any] = [new_record(points) for _ in batch.seeds]
+        self.records = [new_record(points) for _ in batch.seeds] if points else [new_record(1)] * len(batch.seeds)
 
     @property
-    def steps(self) -> int:
-        """Training steps done."""
-        return int(self.progress[:, 0].sum())
-
-    @property
-    def seconds(self) -> float:
-        """Estimated seconds that these steps take on one core."""
-        return self.batch.seconds * self.steps / self.batch.steps
+    def done(self) -> tuple[int, float]:
+        """Training steps done, and the estimated seconds that they take on one core."""
+        steps = int(self.progress[:, 0].sum())
+        return steps, self.batch.seconds * steps / self.batch.steps
 
     def latest(self) -> Iterator[tuple[int, float, int]]:
         """The steps done, the last recorded return and the number of observed rewards of each seed."""
@@ -92,16 +88,13 @@ class Executor(ABC):
 
     def done(self) -> tuple[int, float]:
         """Training steps done so far, and the estimated seconds that they take on one core."""
-        steps, seconds = self._done
-        for tracker in self.running.values():
-            steps += tracker.steps
-            seconds += tracker.seconds
-        return steps, seconds
+        steps, seconds = zip(self._done, *(tracker.done for tracker in self.running.values()), strict=True)
+        return sum(steps), sum(seconds)
 
     def _finish(self, key: Any) -> None:
         """Move a batch from the running ones to the totals."""
-        tracker = self.running.pop(key)
-        self._done = self._done[0] + tracker.steps, self._done[1] + tracker.seconds
+        steps, seconds = self.running.pop(key).done
+        self._done = self._done[0] + steps, self._done[1] + seconds
 
 
 def drive(executor: Executor, batches: Sequence[Batch], deliver: Callable[[Outcome], None], watch: Watch) -> None:

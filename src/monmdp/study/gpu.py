@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -25,7 +25,7 @@ class GPU(Executor):
         self.running = {number: Tracker(batch) for number, batch in enumerate(batches)}
         finished: list[dict[int, Finished]] = [{} for _ in batches]
         work = [Work(batch.job, batch.seeds, number) for number, batch in enumerate(batches)]
-        training: Any = train_on_gpu(work, watcher=lambda parts, steps: self._watch(parts, steps, watch))
+        training: Any = train_on_gpu(work, watcher=lambda progress: self._watch(progress, watch))
         with closing(training):
             for part, results in training:
                 number, batch = part.number, batches[part.number]
@@ -36,11 +36,9 @@ class GPU(Executor):
                     ordered = [finished[number].pop(seed) for seed in batch.seeds]
                     yield [Outcome(batch, ordered, [], time.perf_counter() - started)]
 
-    def _watch(self, parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:
-        for part, done in zip(parts, steps, strict=True):
-            if part.number in self.running:
-                rows = self._rows(part)
-                np.maximum(rows, done, out=rows)
+    def _watch(self, progress: Iterable[tuple[Work, np.ndarray]], watch: Watch) -> None:
+        for part, done in progress:
+            self._rows(part)[:] = done
         watch()
 
     def _rows(self, part: Work) -> np.ndarray:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
 from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
 from monmdp.study.plan import Batch, remaining, requested
-from monmdp.study.results import Results
+from monmdp.study.results import CellResults, Results
 from monmdp.study.store import Store
 from monmdp.study.sweep import Sweep
 
@@ -28,7 +29,8 @@ class Report:
     """What a sweep did: runs to do, done and skipped (they were in the folder), their steps, and what went wrong.
 
     requested: one batch per job, with all its seeds. planned_seconds and done_seconds: estimated training time on one
-    core of all runs to do, and of the steps done so far.
+    core of all runs to do, and of the steps done so far. earlier: the cells that were in the folder; solved: for the
+    identity of every job with new runs, whether they ended with the target return.
     """
 
     folder: Path
@@ -42,11 +44,13 @@ class Report:
     failures: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    earlier: list[CellResults] = field(default_factory=list)
+    solved: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def plan(self, results: Results | None, shard: tuple[int, int]) -> list[Batch]:
         """The batches that are not in the results yet; fills in the totals of this report."""
-        done = {} if results is None else {cell.identity: set(cell.seeds) for cell in results.cells.values()}
-        left = remaining(self.requested, done, shard)
+        self.earlier = [] if results is None else list(results.cells.values())
+        left = remaining(self.requested, {cell.identity: set(cell.seeds) for cell in self.earlier}, shard)
         self.runs = sum(len(batch.seeds) for batch in left)
         self.steps = sum(batch.steps for batch in left)
         self.planned_seconds = sum(batch.seconds for batch in left)
@@ -69,7 +73,7 @@ class Saver:
     def __init__(self, store: Store, report: Report) -> None:
         self._store, self._report = store, report
         self._pool = ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS))
-        self._saving: dict[Future[Any], int] = {}
+        self._saving: dict[Future[np.ndarray], str] = {}
 
     def __enter__(self) -> Saver:
         return self
@@ -91,16 +95,21 @@ class Saver:
             while len(self._saving) >= QUEUE:
                 wait(self._saving, return_when=FIRST_COMPLETED)
                 self.check()
-            future = self._pool.submit(lambda: self._store.save(outcome.curves(), flush=False))
-            self._saving[future] = len(outcome.finished)
+            self._saving[self._pool.submit(self._write, outcome)] = outcome.batch.identity
+
+    def _write(self, outcome: Outcome) -> np.ndarray:
+        curves = outcome.curves()
+        self._store.save(curves, flush=False)
+        return curves.solved
 
     def check(self) -> None:
         """Count the runs saved so far."""
         errors = []
         for future in [future for future in self._saving if future.done()]:
-            runs, error = self._saving.pop(future), future.exception()
+            identity, error = self._saving.pop(future), future.exception()
             if error is None:
-                self._report.done += runs
+                self._report.done += len(future.result())
+                self._report.solved.setdefault(identity, []).append(future.result())
             else:
                 errors.append(error)
         if errors:
