@@ -31,8 +31,7 @@ AGENTS = (
 def gpu(monkeypatch: pytest.MonkeyPatch) -> emulator.EmulatedGPU:
     gpu = emulator.EmulatedGPU()
     monkeypatch.setattr(backend, "device", lambda: gpu)
-    monkeypatch.setattr(backend, "training_kernel", emulator.training_kernel)
-    monkeypatch.setattr(backend, "evaluation_kernel", emulator.evaluation_kernel)
+    monkeypatch.setattr(backend, "compiled", emulator.compiled)
     return gpu
 
 

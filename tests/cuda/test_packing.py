@@ -11,8 +11,7 @@ from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.agents.q_learning import QLearner
-from monmdp.cuda.packing import ALIGNMENT, UNIT, Group, first_values, new_run, pack, unpack
-from monmdp.cuda.views import leaf_values, number_word
+from monmdp.cuda.packing import ALIGNMENT, UNIT, Group, first_values, leaf_values, new_run, number_word, pack, unpack
 from monmdp.training.job import Job
 from monmdp.training.metrics import METRICS
 

@@ -10,7 +10,7 @@ import pytest
 
 import monmdp
 from monmdp.cuda import backend, driver
-from monmdp.cuda.schedule import EVALUATING, Work, device_bytes
+from monmdp.cuda.schedule import EVALUATION, Work, device_bytes
 from monmdp.training.job import Job
 
 BASE = 1 << 20
@@ -82,8 +82,7 @@ class OnlyMemory:
 
 @pytest.fixture(autouse=True)
 def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "training_kernel", lambda program, capability: program.agent.__name__)
-    monkeypatch.setattr(backend, "evaluation_kernel", lambda schema, capability: "evaluation")
+    monkeypatch.setattr(backend, "compiled", lambda program, _: getattr(program.agent, "__name__", "evaluation"))
     monkeypatch.setattr(backend, "WATCH_EVERY", 0.0)
 
 
@@ -124,7 +123,7 @@ def test_parts_of_the_same_job_are_trained_together(monkeypatch: pytest.MonkeyPa
     assert [len(results[0]), len(results[1])] == [2, 3]
     expected = job.agent.memory(job.world, 40, 3).reward_model
     assert np.array_equal(results[1][1][1]["reward_model"], expected)
-    assert gpu.launched == [("Naive", 5, 32, 2), ("evaluation", 4 * EVALUATING, 32, 7)]
+    assert gpu.launched == [("Naive", 5, 32, 2), ("evaluation", 4 * EVALUATION.blocks, 32, 7)]
 
 
 def test_each_launch_is_evaluated_and_returned_when_it_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:

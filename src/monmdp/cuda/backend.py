@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.cuda.compiling import ADVICE, UnsuitableError, evaluation_kernel, training_kernel
+from monmdp.cuda.compiling import ADVICE, UnsuitableError, compiled
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
-from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
-from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
-from monmdp.cuda.views import schema_of
+from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, schema_of, unpack
+from monmdp.cuda.schedule import EVALUATION, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
 from monmdp.errors import MonMDPError
 from monmdp.training.job import Finished, Job
 
@@ -152,7 +151,7 @@ class Launch:
         parts = max(-(-len(group.job.point_steps) // 32) for group, *_ in self.groups)
         rows = (self.base + self.size, row_words(self.program.schema), self.runs, parts)
         arguments = (*rows, self.base, evaluator.scratch, evaluator.warp_bytes)
-        gpu.launch(self.evaluation, evaluator.warps, 32, evaluator.stream, arguments)
+        gpu.launch(self.evaluation, evaluator.warps, EVALUATION.threads, evaluator.stream, arguments)
         self.events += [begin, gpu.event(evaluator.stream)]
         return False
 
@@ -248,10 +247,10 @@ def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]
     """Load all kernels and allocate all memory, since neither can happen while kernels run."""
     capability = gpu.capability
     for launch in launches:
-        launch.function = gpu.function(training_kernel(launch.program, capability))
+        launch.function = gpu.function(compiled(launch.program, capability))
         if any(group.job.episodes == 0 for group, *_ in launch.groups):
             schema = schema_of(Evaluated(*launch.groups[0][0].run[:3]))
-            launch.evaluation = gpu.function(evaluation_kernel(schema, capability))
+            launch.evaluation = gpu.function(compiled(Program(None, schema, EVALUATION, False), capability))
     taken.append(gpu.take(sum(launch.size + launch.table_bytes for launch in launches)))
     place = taken[0]
     for launch in launches:
@@ -260,7 +259,7 @@ def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]
     if not any(launch.evaluation for launch in launches):
         return None
     warp_bytes = aligned(STATE_BYTES * max(g.job.world.n_states for launch in launches for g, *_ in launch.groups))
-    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, scratch // warp_bytes))
+    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATION.blocks, scratch // warp_bytes))
     taken.append(gpu.take(warps * warp_bytes))
     evaluator = Evaluator(taken[-1], gpu.stream(urgent=True), warps, warp_bytes)
     gpu.fill(evaluator.scratch, 0, warps * warp_bytes, evaluator.stream)

@@ -18,8 +18,16 @@ from monmdp.agents import q_learning
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws, choose_any, explores
 from monmdp.agents.directed import find_goal
-from monmdp.cuda.intrinsics import address_of, array_at
-from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
+from monmdp.cuda.warps import (
+    EVERYONE,
+    WARP,
+    adapted,
+    address_of,
+    array_at,
+    choose_best,
+    largest_of_lanes,
+    pick_tied,
+)  # fmt: skip
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.training.loop import LISTEN_EVERY, Cursor
 from monmdp.training.metrics import count_step
@@ -191,20 +199,16 @@ def _learn_row(
     lane, begin, noted = np.int32(thread % WARP), np.int32(thread // WARP * FALLEN), np.int32(0)
     lanes_before = np.uint32((1 << lane) - 1)
     goal = np.int32(thread)
+    old, top = cuda.local.array(4, np.float32), cuda.local.array(4, np.float32)  # in registers after unrolling
+    best_ahead, falls = cuda.local.array(4, np.float32), cuda.local.array(4, np.bool_)
     while goal - lane < n_goals:  # the lanes of a warp stay in step
-        goal1, goal2, goal3 = np.int32(goal + followers), np.int32(goal + 2 * followers), np.int32(goal + 3 * followers)
-        old, top, ahead0 = look(row, here, ahead, 0, goal < n_goals)
-        old1, top1, ahead1 = look(row, here, ahead, followers, goal1 < n_goals)
-        old2, top2, ahead2 = look(row, here, ahead, 2 * followers, goal2 < n_goals)
-        old3, top3, ahead3 = look(row, here, ahead, 3 * followers, goal3 < n_goals)
-        falls = learn_goal(row, here, 0, goal == pair, old, top, discount * ahead0, alpha, occupancy)
-        falls1 = learn_goal(row, here, followers, goal1 == pair, old1, top1, discount * ahead1, alpha, occupancy)
-        falls2 = learn_goal(row, here, 2 * followers, goal2 == pair, old2, top2, discount * ahead2, alpha, occupancy)
-        falls3 = learn_goal(row, here, 3 * followers, goal3 == pair, old3, top3, discount * ahead3, alpha, occupancy)
-        noted = note(fallen, begin, noted, falls, goal, lanes_before)
-        noted = note(fallen, begin, noted, falls1, goal1, lanes_before)
-        noted = note(fallen, begin, noted, falls2, goal2, lanes_before)
-        noted = note(fallen, begin, noted, falls3, goal3, lanes_before)
+        for k in range(4):
+            old[k], top[k], best_ahead[k] = look(row, here, ahead, k * followers, goal + k * followers < n_goals)
+        for k in range(4):
+            reached, target = goal + k * followers == pair, discount * best_ahead[k]
+            falls[k] = learn_goal(row, here, k * followers, reached, old[k], top[k], target, alpha, occupancy)
+        for k in range(4):
+            noted = note(fallen, begin, noted, falls[k], np.int32(goal + k * followers), lanes_before)
         goal = np.int32(goal + 4 * followers)
         row, here, ahead = row + PASS * followers, here + PASS * followers, ahead + PASS * followers
         if noted > FALLEN - 4 * WARP or goal - lane >= n_goals:
@@ -253,20 +257,18 @@ def note(fallen, begin, noted, falls, goal, lanes_before):
 def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
     """max over actions of Ŝ_g(s,·) for the noted goals, eight actions at a time."""
     cuda.syncwarp(EVERYONE)
+    actions = cuda.local.array(8, np.float32)
     i = np.int32(lane)
     while i < noted:
         goal = fallen[begin + i]
         place, left = table + np.int64(goal) * SINGLE, np.int32(n_actions)
         most = np.float32(-1.0)  # less than any successor value
         while left > 0:
-            place1, place2, place3 = place + row_bytes, place + 2 * row_bytes, place + 3 * row_bytes
-            place4 = place + 4 * row_bytes
-            place5, place6, place7 = place1 + 4 * row_bytes, place2 + 4 * row_bytes, place3 + 4 * row_bytes
-            a, b, c, d = read(place, 0), read_if(place1, left > 1), read_if(place2, left > 2), read_if(place3, left > 3)
-            e, f = read_if(place4, left > 4), read_if(place5, left > 5)
-            g, h = read_if(place6, left > 6), read_if(place7, left > 7)
-            most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
-            place, left = place4 + 4 * row_bytes, np.int32(left - 8)
+            for k in range(8):
+                actions[k] = read_if(place + k * row_bytes, left > k)
+            for k in range(8):
+                most = max(most, actions[k])
+            place, left = place + 8 * row_bytes, np.int32(left - 8)
         array_at(maxima, (1,), np.float32)[goal] = most
         i = np.int32(i + WARP)
     cuda.syncwarp(EVERYONE)
