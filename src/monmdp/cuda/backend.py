@@ -15,7 +15,7 @@ import numpy as np
 from monmdp.cuda.compiling import ADVICE, UnsuitableError, compiled
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
 from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, schema_of, unpack
-from monmdp.cuda.schedule import EVALUATION, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
+from monmdp.cuda.schedule import EVALUATION, MESSAGE_BYTES, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
 from monmdp.errors import MonMDPError
 from monmdp.training.job import Finished, Job
 
@@ -137,7 +137,7 @@ class Launch:
                 gpu.fill(self.base + offset + place, word, stride * len(group.seeds), stream)
         send(self.size, np.concatenate(tables))
         begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
-        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, self.onchip)
+        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, MESSAGE_BYTES + self.onchip)
         self.events = [begin, gpu.event(stream)]
 
     def is_finished(self, gpu: Device, evaluator: Evaluator | None) -> bool:

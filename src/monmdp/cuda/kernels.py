@@ -16,7 +16,7 @@ import numpy as np
 from numba import cuda
 
 from monmdp.cuda.packing import BITS
-from monmdp.cuda.schedule import STATE_BYTES, Program
+from monmdp.cuda.schedule import MESSAGE_BYTES, STATE_BYTES, Program
 from monmdp.cuda.successors import advance_by_block
 from monmdp.cuda.warps import EVERYONE, WARP, adapted, address_of, array_at, rebuild_function
 from monmdp.kernels.returns import NEGLIGIBLE, sampled_return
@@ -79,7 +79,7 @@ def _train(rows, row_words):
     thread = cuda.threadIdx.x
     place = rows + cuda.blockIdx.x * row_words * 8
     words, floats = array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64)
-    onchip = address_of(cuda.shared.array(0, np.int64))
+    onchip = address_of(cuda.shared.array(0, np.int64)) + MESSAGE_BYTES
     copy_state(words, onchip, False)
     run = rebuild(words, floats, onchip)
     cursor, tally = run.cursor, run.tally

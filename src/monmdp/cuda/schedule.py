@@ -27,6 +27,8 @@ WARPS = Shape(32, 16, 4 << 10)
 BLOCKS = ((1024, Shape(160, 5, 8 << 10)), (384, Shape(96, 8, 8 << 10)), (0, Shape(64, 12, 8 << 10)))
 #: On-chip memory is requested in multiples of this, so that runs of similar size share a launch.
 ONCHIP_STEP = 4 << 10
+#: Bytes at the beginning of on-chip memory for the message of a leading warp.
+MESSAGE_BYTES = 32
 #: Evaluation, and bytes of scratch memory that an evaluating warp needs per state.
 EVALUATION, STATE_BYTES = Shape(32, 16, 0), 32 * (8 + 8 + 4 + 4)
 #: Bytes per pair up to which an agent has no quadratic table.
