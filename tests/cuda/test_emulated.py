@@ -54,7 +54,8 @@ def test_agents(gpu: emulator.EmulatedGPU, agent: str) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["sampled", "none"])
-def test_other_evaluations(gpu: emulator.EmulatedGPU, evaluation: str) -> None:
+def test_other_evaluations(gpu: emulator.EmulatedGPU, evaluation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monmdp.training.job.TEST_EPISODES", 4)
     for agent in ("Naive", "Directed"):
         assert_equal(monmdp.make("RiverSwim", "Button"), agent, evaluation)
 

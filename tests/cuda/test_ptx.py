@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu import DEVICE_AGENTS, needs_compiler
+from gpu import DISTINCT_AGENTS, needs_compiler
 
 import monmdp
 from monmdp.agents.choices import choose
@@ -32,7 +32,7 @@ def ptx_of(agent: Any, noisy: bool = False) -> str:
     return compiling.compiled(Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
 
 
-@pytest.mark.parametrize("agent", DEVICE_AGENTS)
+@pytest.mark.parametrize("agent", DISTINCT_AGENTS)
 def test_every_device_agent_compiles(agent: str) -> None:
     ptx = ptx_of(agent)
     assert ".target sm_90" in ptx

@@ -345,8 +345,8 @@ def first_values(group: Group, base: int, addresses: dict[int, int], room: int) 
     for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
         first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
         table[:, first : first + values.shape[1]] = values
-    for i, values in enumerate(_seeded(group)):
-        for name, value in values.items():
+    for i, own in enumerate(_seeded(group)):
+        for name, value in own.items():
             if name in group.state.names:
                 state[name][i] = value
             elif name in numbers:
