@@ -1,11 +1,16 @@
-"""Checks of numbers, options, labels and outcomes; each error names the value and the rule that it breaks."""
+"""Checks of numbers, options, labels and outcomes; each error names the value and the rule that it breaks.
+
+An option is checked by its annotation: `p: Probability = 0.5` in the dataclass of an environment, monitor or agent.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from monmdp.errors import MonMDPError, nearest
 
@@ -13,31 +18,24 @@ from monmdp.errors import MonMDPError, nearest
 PROBABILITY_TOLERANCE = 1e-9
 
 
-def finite(value: Any, what: str) -> float:
-    """`value` as a float that is neither NaN nor infinite."""
+def finite(value: Any, what: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """`value` as a float that is neither NaN nor infinite, from `least` to `most`."""
     try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise MonMDPError(f"{what} must be a number, not {value!r}.") from None
     if not math.isfinite(number):
         raise MonMDPError(f"{what} must be finite, not {value!r}.")
+    if not least <= number <= most:
+        limits = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
+        raise MonMDPError(f"{what} must be {limits}, not {value!r}.")
     return number + 0.0  # turns -0.0 into 0.0, so that equal problems have equal digests
 
 
-def at_least(value: Any, least: float, what: str) -> float:
-    """`value` as a finite float that is not below `least`."""
-    number = finite(value, what)
-    if number < least:
-        raise MonMDPError(f"{what} must be at least {least:g}, not {value!r}.")
-    return number
-
-
-def probability(value: Any, what: str) -> float:
-    """`value` as a float between zero and one."""
-    number = finite(value, what)
-    if not 0.0 <= number <= 1.0:
-        raise MonMDPError(f"{what} must be between 0 and 1, not {value!r}.")
-    return number
+#: `value` as a float between zero and one.
+probability = partial(finite, least=0.0, most=1.0)
 
 
 def distribution(total: float, what: str) -> None:
@@ -53,9 +51,9 @@ def whole(value: Any, least: int, what: str) -> int:
     return int(value)
 
 
-def discount(value: Any, default: float, what: str) -> float:
-    """`value`, or the default if it is None, as a float in [0, 1)."""
-    number = default if value is None else finite(value, what)
+def discount(value: Any, what: str = "The discount") -> float:
+    """`value` as a float in [0, 1)."""
+    number = finite(value, what)
     if not 0.0 <= number < 1.0:
         raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
     return number
@@ -138,16 +136,52 @@ def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> 
     return chances
 
 
+def one_of(value: Any, choices: Sequence[Any], what: str) -> Any:
+    """`value`, which must be one of the choices."""
+    if value not in choices:
+        raise MonMDPError(f"{what} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+    return value
+
+
+def boolean(value: Any, what: str) -> bool:
+    """`value`, which must be True or False."""
+    if not isinstance(value, bool):
+        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+    return value
+
+
+#: Annotations of options with their checks.
+Probability = Annotated[float, probability]
+Discount = Annotated[float, discount]
+NonNegative = Annotated[float, partial(finite, least=0.0)]
+Whole = Annotated[int, partial(whole, least=0)]
+Count = Annotated[int, partial(whole, least=1)]
+CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}
+
+
 def options(instance: Any) -> None:
-    """Check the options of a dataclass whose annotation is float or bool."""
+    """Check the options of a dataclass by their annotations; None is valid where the annotation allows it."""
+    rules = _rules(type(instance))  # type: ignore[arg-type]
     for field in dataclasses.fields(instance):
-        value, kind = getattr(instance, field.name), str(field.type)
-        what = f"The option {field.name!r} of {type(instance).__name__}"
-        if value is None and kind.endswith("| None"):
-            continue
-        match kind.removesuffix(" | None"):
-            case "float":
-                finite(value, what)
-            case "bool":
-                if not isinstance(value, bool):
-                    raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+        value, (check, optional) = getattr(instance, field.name), rules.get(field.name, (None, True))
+        if check is not None and (value is not None or not optional):
+            check(value, what=f"The option {field.name!r} of {type(instance).__name__}")
+
+
+@cache
+def _rules(kind: type) -> dict[str, tuple[Any, bool]]:
+    """For each option the check of its annotation, such as `Probability | None`, and whether None is valid."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError):  # annotations that refer to names that do not exist at run time
+        return {}
+    rules = {}
+    for name, hint in hints.items():
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        checked = [part for part in kinds if part is not type(None)]
+        if len(checked) == 1:
+            check = getattr(checked[0], "__metadata__", (CHECKS.get(checked[0]),))[0]
+            if get_origin(checked[0]) is Literal:
+                check = partial(one_of, choices=get_args(checked[0]))
+            rules[name] = check, len(kinds) > 1
+    return rules

@@ -56,7 +56,6 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
     states = check.labels(monitor.states, "state", name)
     actions = check.labels(monitor.actions, "action", name)
     index = {state: i for i, state in enumerate(states)}
-    rho = check.probability(monitor.observability, f"The observability of {name}")
     hidden = never_observable_pairs(environment, monitor)
     installed = monitor.installed(environment)
 
@@ -66,7 +65,7 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
         for state in states:
             for a, env_action in enumerate(table.actions):
                 pair = s * len(table.actions) + a
-                visible = 0.0 if pair in hidden else rho
+                visible = 0.0 if pair in hidden else monitor.observability
                 for action in actions:
                     where = f"{name} in state {state!r} for action {action!r}"
                     for k in range(bounds[pair], bounds[pair + 1]):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from monmdp import check
 from monmdp.environments import Environment
 from monmdp.errors import MonMDPError
-from monmdp.registry import Registry, spec_of
+from monmdp.registry import Declared, Registry
 from monmdp.rng import stream, uniform
 
 
@@ -36,18 +36,15 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monitor:
+class Monitor(Declared):
     """Decides whether the environment's reward is shown, and at what cost; the options below apply to all monitors.
 
     observability: factor on the probability that a reward is shown.
     never_observable: environment states, (state, action) pairs or region names whose reward is never shown.
     """
 
-    observability: float = 1.0
+    observability: check.Probability = 1.0
     never_observable: Any = ()
-
-    def __post_init__(self) -> None:
-        check.options(self)
 
     @property
     def states(self) -> Sequence[Hashable]:
@@ -77,11 +74,6 @@ class Monitor:
         """Environment states to mark in pictures."""
         return {}
 
-    @property
-    def name(self) -> str:
-        """The spec that builds an equal monitor."""
-        return spec_of(self)
-
 
 #: First the monitors of the paper, then those of related work.
 MONITORS: Registry[Monitor] = Registry("monitor", Monitor)
@@ -101,7 +93,7 @@ class Full(Monitor):
 class Random(Monitor):
     """Hides non-zero rewards with probability p."""
 
-    p: float = 0.5
+    p: check.Probability = 0.5
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         yield Outcome(observed=1.0 if moment.env_reward == 0 else 1.0 - self.p)
@@ -161,13 +153,13 @@ class Button(Monitor):
 class Experts(Monitor):
     """One of n experts is present at random; asking that one shows the reward at a cost, others pay a small bonus."""
 
-    n: int = 4
+    n: check.Count = 4
     cost: float = 0.2
     bonus: float = 0.001
 
     @property
     def states(self) -> Sequence[int]:
-        return range(1, check.whole(self.n, 1, "The number of experts") + 1)
+        return range(1, self.n + 1)
 
     @property
     def actions(self) -> Sequence[Any]:
@@ -184,12 +176,12 @@ class Experts(Monitor):
 class Level(Monitor):
     """Shows rewards at the top of n levels; the action equal to the level climbs, a wrong one resets to level 1."""
 
-    n: int = 3
+    n: check.Count = 3
     cost: float = 0.2
 
     @property
     def states(self) -> Sequence[int]:
-        return range(1, check.whole(self.n, 1, "The number of levels") + 1)
+        return range(1, self.n + 1)
 
     @property
     def actions(self) -> Sequence[Any]:
@@ -210,13 +202,13 @@ class Level(Monitor):
 class Battery(Monitor):
     """Asking shows the reward and uses one of n units; a step with an empty battery ends the episode."""
 
-    n: int = 10
+    n: check.Count = 10
 
     actions = ("no-op", "ask")
 
     @property
     def states(self) -> Sequence[int]:
-        return range(check.whole(self.n, 1, "The size of the battery") + 1)
+        return range(self.n + 1)
 
     @property
     def start(self) -> Mapping[Hashable, float]:
@@ -233,7 +225,7 @@ class Battery(Monitor):
 class LimitedTime(Monitor):
     """Shows rewards for free at first; turns off until the end of the episode with probability p per step."""
 
-    p: float = 0.2
+    p: check.Probability = 0.2
 
     states = ("off", "on")
 
@@ -269,11 +261,10 @@ class Switch(Monitor):
 class RandomPair(Monitor):
     """Each environment pair has its own probability of being hidden, drawn from the seed."""
 
-    seed: int = 0
+    seed: check.Whole = 0
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
-        key = stream(check.whole(self.seed, 0, "The seed of RandomPair"), "hidden pairs")
-        yield Outcome(observed=1.0 - uniform(key, moment.env_pair))
+        yield Outcome(observed=1.0 - uniform(stream(self.seed, "hidden pairs"), moment.env_pair))
 
 
 @MONITORS.add
@@ -281,7 +272,7 @@ class RandomPair(Monitor):
 class FullRandom(Monitor):
     """Every reward is shown with probability rho."""
 
-    rho: float = 0.5
+    rho: check.Probability = 0.5
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         yield Outcome(observed=self.rho)

@@ -356,7 +356,7 @@ class MonMDP:
     def validate(self) -> None:
         """Check shapes, index ranges, finite numbers and that the probabilities of every pair sum to one."""
         environment, monitor = self.environment, self.monitor
-        check.discount(self.discount, 0.0, "The discount")
+        check.discount(self.discount)
         if self.step_limit is not None:
             check.whole(self.step_limit, 1, "The step limit")
         check_table(environment, len(environment.states) * len(environment.actions))

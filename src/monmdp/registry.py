@@ -19,6 +19,7 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, distributions
 from typing import Any, Generic, TypeVar
 
+from monmdp import check
 from monmdp.errors import MonMDPError, nearest
 
 T = TypeVar("T")
@@ -209,12 +210,22 @@ def construct(factory: Any, options: dict[str, Any]) -> Any:
         raise MonMDPError(f"{factory.__name__}: {error}.") from None
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Declared:
+    """An environment, a monitor or an agent: a dataclass whose options are checked by their annotations."""
+
+    def __post_init__(self) -> None:
+        check.options(self)
+
+    @property
+    def name(self) -> str:
+        """The spec that builds an equal object."""
+        return spec_of(self)
+
+
 def spec_of(instance: Any) -> str:
     """The spec that builds an equal instance: its class name and every option that differs from its default."""
-    name = type(instance).__name__
-    if not dataclasses.is_dataclass(instance):
-        return name
-    words = []
+    name, words = type(instance).__name__, []
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

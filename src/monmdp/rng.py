@@ -30,7 +30,7 @@ def stream(seed: int, role: str) -> int:
 
 
 def uniform(key: int, index: int) -> float:
-    """Draw number `index` of a stream, uniform in [0, 1)."""
+    """Draw number `index` of a stream, uniform in [0, 1); also for an array of uint64 indices."""
     return (mix((key + (index + 1) * GOLDEN) & WORD) >> 11) * 2.0**-53
 
 

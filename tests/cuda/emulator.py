@@ -17,7 +17,7 @@ from greenlet import getcurrent, greenlet
 WARP = 32
 #: Functions in which the lanes of a warp differ; the position of the argument `lane`, if there is one.
 BY_LANES = {
-    "choose_best": None, "largest_value": None, "smallest": None, "confidence_bounds": None, "copy_state": None,
+    "choose_best": None, "largest": None, "smallest": None, "confidence_bounds": None, "copy_state": None,
     "choose_filled": None, "keep_policy": 3,
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from reference.paper import confidence_bonus
 
 import monmdp
 from monmdp import Rule, Step
-from monmdp.agents.ucb import confidence_bounds
+from monmdp.agents.baselines import confidence_bounds
 
 twins = pytest.mark.parametrize("how", TWINS)
 

@@ -242,13 +242,13 @@ def test_memory_grows_with_what_is_known():
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("sweeps", 0, "number of sweeps must be a whole number of at least 1"),
-        ("sweeps", 1.5, "number of sweeps must be a whole number"),
-        ("observe_times", 0, "number of times to observe"),
+        ("sweeps", 0, "'sweeps' of MonitoredMBIE must be a whole number of at least 1"),
+        ("sweeps", 1.5, "'sweeps' of MonitoredMBIE must be a whole number"),
+        ("observe_times", 0, "'observe_times' of MonitoredMBIE must be a whole number"),
         ("observe_base", 1.0, "must be above 1"),
-        ("bonus", -0.1, "bonus must be at least 0"),
+        ("bonus", -0.1, "'bonus' of MonitoredMBIE must be at least 0"),
         ("observe_bonus", math.nan, "must be finite"),
-        ("termination", "often", "termination is one of"),
+        ("termination", "often", "'termination' of MonitoredMBIE must be one of"),
         ("known_monitor", 1, "must be True or False"),
         ("q_max", math.inf, "must be finite"),
     ],

@@ -3,7 +3,6 @@
 Also the two sparse structures of models: rows of successors, and counts of the transitions that occurred.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -62,16 +61,9 @@ Rows: Any = array_tuple(
 
 def world_sizes(world: World, n_successors: int = 0) -> dict[str, int]:
     """The sizes that shapes are declared with; n_successors is the number of successors in rows over pairs."""
-    return {
-        "states": world.n_states,
-        "actions": world.n_actions,
-        "pairs": world.n_states * world.n_actions,
-        "bounds": world.n_states * world.n_actions + 1,
-        "successors": n_successors,
-        "env_states": world.n_env_states,
-        "env_pairs": world.n_env_pairs,
-        "monitor_pairs": world.n_monitor_states * world.n_monitor_actions,
-    }
+    sizes = {name.removeprefix("n_"): size for name, size in world._asdict().items() if name.startswith("n_")}
+    pairs, monitor_pairs = world.n_states * world.n_actions, world.n_monitor_states * world.n_monitor_actions
+    return {**sizes, "pairs": pairs, "bounds": pairs + 1, "successors": n_successors, "monitor_pairs": monitor_pairs}
 
 
 def pair_factors(world: World) -> tuple[Integers, Integers]:
@@ -87,6 +79,7 @@ Transitions: Any = array_tuple(
     "Transitions",
     "Counts of next states: nodes first[pair], following[node], … in order of first occurrence, until -1.",
     first="int pairs",
+    total="int pairs",  # the number of transitions of a pair
     following="int nodes",
     next_state="int nodes",
     times="int nodes",  # how often this state followed
@@ -97,7 +90,8 @@ Transitions: Any = array_tuple(
 
 def new_transitions(n_pairs: int, n_states: int, steps: int) -> Any:
     """Empty lists, with room for all transitions that can occur in this number of steps."""
-    return zeros(Transitions, {"nodes": min(steps, n_pairs * n_states)}, first=np.full(n_pairs, -1, np.int64))
+    sizes = {"pairs": n_pairs, "nodes": min(steps, n_pairs * n_states)}
+    return zeros(Transitions, sizes, first=np.full(n_pairs, -1, np.int64))
 
 
 @kernel
@@ -116,6 +110,7 @@ def count_transition(transitions, pair, next_state, terminated):
             transitions.first[pair] = node
         else:
             transitions.following[last] = node
+    transitions.total[pair] += 1
     transitions.times[node] += 1
     transitions.ended[node] += terminated
     return is_new

@@ -4,7 +4,6 @@ The training loop calls, at every step, `act` and `update`; `begin` before the f
 `beta` at recording points. Optional abilities are separate protocols at the end of this file.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import dataclasses
@@ -15,13 +14,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from monmdp import check
-from monmdp.agents.schedules import schedule_values
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import kernel
 from monmdp.problem import Floats
-from monmdp.registry import Registry, spec_of
+from monmdp.registry import Declared, Registry
 from monmdp.world import World
 
 #: Kernels whose replacement in a subclass ends an inherited device kernel.
@@ -61,7 +58,7 @@ def no_plan(memory, step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agent:
+class Agent(Declared):
     """Options of one way to learn; subclasses add options, a memory and kernels.
 
     memory(world, steps, seed) returns a named tuple with at least q [S, A], whose greedy policy is evaluated, and
@@ -90,13 +87,6 @@ class Agent:
         if replaced and "device_kernel" not in vars(cls):
             cls.device_kernel = None
 
-    def __post_init__(self) -> None:
-        check.options(self)
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if str(field.type).startswith("Schedule") and value is not None:
-                schedule_values(value, f"The option {field.name!r} of {type(self).__name__}")
-
     def memory(self, world: World, steps: int, seed: int) -> Any:
         """The arrays an agent starts with."""
         raise MonMDPError(f"{type(self).__name__} does not declare its memory.")
@@ -110,11 +100,6 @@ class Agent:
         own = {field.name for field in dataclasses.fields(self)}
         missing = {name: value for name, value in values.items() if name in own and getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
-
-    @property
-    def name(self) -> str:
-        """The text that builds an equal agent."""
-        return spec_of(self)
 
 
 AGENTS: Registry[Agent] = Registry("agent", Agent)

@@ -1,6 +1,5 @@
 """Choosing actions: named random draws, ties broken at random, ε-greedy."""
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -15,27 +14,18 @@ _FURTHER = np.uint64(0xD1B54A32D192ED03)
 
 
 class Draws(NamedTuple):
-    """The random numbers of an agent at one training step; each function below is an independent draw in [0, 1)."""
+    """The random numbers of an agent at one training step.
+
+    Draw 2 · step decides whether to explore, draw 2 · step + 1 chooses among actions, and there are further ones.
+    """
 
     key: np.uint64
     step: int
 
 
 @inlined
-def explore_draw(draws):
-    """The draw that decides whether to explore."""
-    return uniform(draws.key, 2 * draws.step)
-
-
-@inlined
-def choice_draw(draws):
-    """The draw that chooses among actions."""
-    return uniform(draws.key, 2 * draws.step + 1)
-
-
-@inlined
 def further_draw(draws, number):
-    """Any other draw of this step, numbered from 0."""
+    """Any other draw of this step in [0, 1), numbered from 0."""
     return uniform(draws.key + np.uint64(number + 1) * _FURTHER, draws.step)
 
 
@@ -48,13 +38,13 @@ def choose(values, draws):
 @inlined
 def choose_any(n_actions, draws):
     """A uniformly random action."""
-    return int(choice_draw(draws) * n_actions)
+    return int(uniform(draws.key, 2 * draws.step + 1) * n_actions)
 
 
 @inlined
 def explores(epsilon, draws):
     """Whether this step takes a random action, by the schedule ε [steps]."""
-    return epsilon[draws.step] > 0.0 and explore_draw(draws) < epsilon[draws.step]
+    return epsilon[draws.step] > 0.0 and uniform(draws.key, 2 * draws.step) < epsilon[draws.step]
 
 
 @kernel

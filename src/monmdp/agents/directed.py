@@ -7,7 +7,6 @@ if β > β̄: with probability ε a random action, else argmax_a Ŝ_goal(s,a); o
   occupancy:     1[g = (s,a)] + γ max Ŝ_g(s′,·), or without the second term after termination
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -17,12 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from monmdp import check
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores
 from monmdp.agents.q_learning import QLearner, extended_memory, update_q_learner
 from monmdp.agents.schedules import Schedule, logarithms, read_only, schedule
-from monmdp.errors import MonMDPError
+from monmdp.check import Discount, NonNegative
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats, Integers
 from monmdp.world import World
@@ -30,7 +28,6 @@ from monmdp.world import World
 Singles = npt.NDArray[np.float32]
 #: Goals whose maxima are recomputed together if any of them must be; 64 was the fastest of 16, 32 and 64.
 STRIP = 64
-SUCCESSOR_TARGETS = ("first visit", "occupancy")
 
 
 #: QMemory with successor values Ŝ [goals, goals], their maxima over actions [S, goals], and the current goal. Goals are
@@ -182,19 +179,12 @@ class Directed(QLearner):
     """
 
     initial_q: float | None = -10.0
-    beta_bar: float = 0.01
+    beta_bar: NonNegative = 0.01
     successor_target: Literal["first visit", "occupancy"] = "first visit"
     successor_alpha: Schedule | None = None
-    successor_discount: float | None = None
+    successor_discount: Discount | None = None
     balanced_wandering: bool = False
     random_goal_policy: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check.at_least(self.beta_bar, 0.0, "The threshold beta_bar")
-        check.discount(self.successor_discount, 0.0, "The successor discount")
-        if self.successor_target not in SUCCESSOR_TARGETS:
-            raise MonMDPError(f"The successor target is one of {SUCCESSOR_TARGETS}, not {self.successor_target!r}.")
 
     act = act_directed
     update = update_directed

@@ -10,7 +10,6 @@ was observed. A reward that was expected to be observed 2 log(t + 2) times but n
 tried again.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -19,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents import factored_model, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose
 from monmdp.agents.q_learning import learn_reward
+from monmdp.check import NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
@@ -41,6 +40,7 @@ PLAN_STEPS = 500
 GIVE_UP_FACTOR = 2.0
 FINAL_GIVE_UP_FACTOR = 8.0
 LEAST_CHANCE = 0.01
+
 
 DirectedModelMemory: Any = array_tuple(
     __name__,
@@ -60,7 +60,7 @@ DirectedModelMemory: Any = array_tuple(
     goal_plan=planning.GoalPlan,
     value_rows=Rows,
     value_q="float states actions",
-    values="float states_and_end",  # maxima of value_q, and 0 after the end of an episode
+    values="float values",  # maxima of value_q, and 0 after the end of an episode
     planned_tries="int groups",  # tries when values were last planned
     discovered="bool states",  # states the agent has acted in
     env_discovered="bool env_states",
@@ -78,7 +78,6 @@ DirectedModelMemory: Any = array_tuple(
         "highest_reward": "float",
         "lowest_monitor_reward": "float",
         "plan_outdated": "bool",  # the values that the agent acts on
-        "q_outdated": "bool",  # the values for evaluation
         "idle_until": "int 3",  # by purpose: the step until which there are no goals, if the model does not change
         "idle_changes": "int 3",  # changes of the model at that time
     },
@@ -116,11 +115,13 @@ def discover(memory, state):
     status.expected_state = -1
 
 
-@kernel
-def is_inaccurate(seen, squares, wanted, log_time, beta):
-    """Whether the 95% interval of a reward is wider than wanted, and it was observed less than log(t + 2) / β times."""
-    if seen == 0 or seen * beta > log_time:
+@inlined
+def is_inaccurate(memory, env_pair, log_time):
+    """Whether the 95% interval of a reward is wider than wanted, and it was seen less than log(t + 2) / β̄E times."""
+    status, seen, squares = memory.status[0], memory.reward_counts[env_pair], memory.reward_squares[env_pair]
+    if not status.noisy or seen == 0 or seen * memory.beta_uncertain > log_time:
         return False
+    wanted = memory.accuracy * (status.highest_reward - status.lowest_reward)
     return seen == 1 or 1.96 * math.sqrt(squares / (seen - 1) / seen) > wanted
 
 
@@ -131,35 +132,29 @@ def write_success(memory, purpose, states, step, success):
     Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
     """
     model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
-    seen, given_up, missed, squares = (
-        memory.reward_counts, memory.given_up, memory.missed, memory.reward_squares,
-    )  # fmt: skip
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
-    wanted = memory.accuracy * (status.highest_reward - status.lowest_reward)
     for i in range(len(states)):
         env_state = model.env_state[states[i]]
         for action in range(n_actions):
             pair = states[i] * n_actions + action
             env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
-            tries = model.tries[group]
+            tries, missed = model.tries[group], memory.missed[env_pair]
             if purpose == VISIT:
                 g = 1.0 if memory.visits[pair] <= status.level and memory.discovered[states[i]] else 0.0
             elif purpose == DISCOVER and tries == 0:
                 if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
                     g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
-                needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
+                needs_observation = memory.observe and memory.reward_counts[env_pair] == 0 and missed < patience
             elif log_time > memory.beta_certain * tries or (
                 log_time > memory.beta_uncertain * tries
                 and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
             ):
                 g = NEARLY_SURE
             else:
-                needs_observation = (
-                    status.noisy
-                    and is_inaccurate(seen[env_pair], squares[env_pair], wanted, log_time, memory.beta_uncertain)
-                ) or (given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time)
+                sought_again = memory.given_up[env_pair] and missed < FINAL_GIVE_UP_FACTOR * log_time
+                needs_observation = sought_again or is_inaccurate(memory, env_pair, log_time)
             if needs_observation:
                 chance = factored_model.observe_chance(model, pair)
                 g = min(chance, NEARLY_SURE if purpose == REFINE else 1.0) if chance >= worthwhile else 0.0
@@ -172,22 +167,24 @@ def write_success(memory, purpose, states, step, success):
 def find_goals(memory, purpose, origin, step):
     """Search layer by layer for goals of a purpose and plan for them; returns whether there are any."""
     plan, status, states = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.states
-    planning.begin_search(plan, origin)
-    status.purpose, status.changes, status.steps_left = purpose, memory.model.changes[0], PLAN_STEPS
+    plan.place[states[: status.size]] = -1
+    plan.values[states[: status.size]] = 0.0
+    status.purpose, status.changes, status.steps_left, status.size = purpose, memory.model.changes[0], 0, 0
     start, layers_left, decay = 0, 1 << 60, 1.0
+    planning.add_state(plan, origin, decay)
     while start < status.size and layers_left >= 0:
         stop = status.size
         success = write_success(memory, purpose, states[start:stop], step, plan.success[start:stop])
-        if success > 0.0 and not status.reached:
-            status.reached, layers_left = True, planning.EXTRA_DEPTH
+        if success > 0.0 and status.steps_left == 0:
+            status.steps_left, layers_left = PLAN_STEPS, planning.EXTRA_DEPTH
         factored_model.write_model(memory.model, states, plan.rows, start, stop)
         decay *= planning.GOAL_DISCOUNT
         if layers_left > 0:
             planning.add_successors(plan, start, stop, decay)
         start, layers_left = stop, layers_left - 1
-    if status.reached:
+    if status.steps_left > 0:
         planning.solve_goals(plan)
-    return status.reached
+    return status.steps_left > 0
 
 
 @internal
@@ -201,7 +198,7 @@ def follow(memory, purpose, state, draws):
     if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
         return -1
     current = planned.purpose == purpose and planned.changes == model.changes[0] and plan.place[state] >= 0
-    if not (current and planned.reached and planned.steps_left > 0):
+    if not (current and planned.steps_left > 0):
         found = find_goals(memory, purpose, state, step)
         while not found and purpose == DISCOVER and 2.0**status.round < GIVE_UP_FACTOR * math.log(step + 2.0):
             status.round += 1
@@ -250,12 +247,17 @@ def beta_directed_model(memory, step):
 @inlined
 def begin_directed_model(memory, state, step):
     """Count where episodes begin, and where the step limit ended one before the agent could act."""
-    model, status = memory.model, memory.status[0]
+    model, status, plan = memory.model, memory.status[0], memory.goal_plan
     if status.expected_state >= 0:
         memory.cut[model.env_state[status.expected_state]] += 1
         model.changes[0] += 1
     status.expected_state = -1
-    model.changes[0] += planning.count_start(memory.goal_plan, state)
+    if plan.start_counts[state] == 0:
+        plan.starts[plan.status[0].n_starts] = state
+        plan.status[0].n_starts += 1
+        model.changes[0] += 1
+    plan.start_counts[state] += 1
+    plan.status[0].episodes += 1
 
 
 @inlined
@@ -328,7 +330,6 @@ def update_directed_model(memory, transition):
     elif memory.reward_counts[env_pair] == 0:
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
-    status.q_outdated = True
     if model.tries[group] >= 2 * memory.planned_tries[group]:
         memory.planned_tries[group] = model.tries[group]
         status.plan_outdated = True
@@ -336,7 +337,7 @@ def update_directed_model(memory, transition):
 
 @internal
 def plan_all_values(memory, q, values):
-    """Plan q [S, A] and values [S + 1] of all states; those of unknown environment states are as low as possible."""
+    """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
     model, rows, status, n_actions = memory.model, memory.value_rows, memory.status[0], memory.q.shape[1]
     lowest = (status.lowest_reward + min(status.lowest_monitor_reward, 0.0)) / (1.0 - memory.discount)
     is_known = memory.env_discovered[model.env_state]
@@ -356,9 +357,7 @@ def plan_all_values(memory, q, values):
 @inlined
 def plan_directed_model(memory, step):
     """Plan q for evaluation, starting from the values that the agent acts on."""
-    if memory.status[0].q_outdated:
-        plan_all_values(memory, memory.q, memory.values.copy())
-        memory.status[0].q_outdated = False
+    plan_all_values(memory, memory.q, memory.values.copy())
 
 
 @AGENTS.add
@@ -379,10 +378,10 @@ class DirectedModel(Agent):
     known_monitor: the monitor is given, and only the environment is estimated.
     """
 
-    beta_bar: float = 10.0
-    beta_certain: float = 0.5
-    beta_uncertain: float = 0.1
-    accuracy: float = 0.05
+    beta_bar: NonNegative = 10.0
+    beta_certain: NonNegative = 0.5
+    beta_uncertain: NonNegative = 0.1
+    accuracy: NonNegative = 0.05
     observe: bool = True
     minimum_reward: float | None = None
     pessimism: bool = True
@@ -392,8 +391,6 @@ class DirectedModel(Agent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("beta_bar", "beta_certain", "beta_uncertain", "accuracy"):
-            check.at_least(getattr(self, name), 0.0, f"The option {name}")
         if self.known_monitor and not self.pool_environment:
             raise MonMDPError(
                 "With a known monitor the environment is always pooled, so pool_environment must be True."
@@ -414,18 +411,11 @@ class DirectedModel(Agent):
         lowest = float(self.minimum_reward) if self.pessimism else 0.0
         model = factored_model.new_factored_model(world, steps, self)
         n_successors = self._n_successors(world, steps)
-        sizes = {
-            **world_sizes(world, n_successors),
-            "states_and_end": world.n_states + 1,
-            "places": world.n_states + 2,
-            "groups": len(model.tries),
-        }
+        sizes = {**world_sizes(world, n_successors), "values": world.n_states + 2, "groups": len(model.tries)}
         rewards = np.full(world.n_env_pairs, lowest)
         memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
         memory.goal_plan.place[:] = -1
-        status = memory.status
-        status["lowest_reward"], status["expected_state"] = lowest, -1
-        status["plan_outdated"] = status["q_outdated"] = True
+        memory.status["lowest_reward"], memory.status["expected_state"] = lowest, -1
         return memory
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
@@ -439,7 +429,7 @@ class DirectedModel(Agent):
         """The largest number of successors in the rows of all pairs, ends of episodes included."""
         if self.known_monitor:
             return len(world.probability) + world.n_states * world.n_actions
-        transitions = min(steps, factored_model.n_env_transitions(world, self.pool_environment))
+        transitions = min(steps, factored_model.most_transitions(world, self.pool_environment))
         monitor_pairs = world.n_monitor_states * world.n_monitor_actions
         n_alike = monitor_pairs if self.pool_environment else 1
         return transitions * world.n_monitor_states * n_alike + world.n_states * world.n_actions

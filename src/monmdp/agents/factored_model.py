@@ -7,7 +7,6 @@ over all environment pairs and P̂(end) over all monitor pairs, except for pairs
 they are separated from it. A known monitor replaces P̂M.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -25,6 +24,7 @@ from monmdp.world import World
 #: outcomes that is 8, about the 99.5% quantile of χ² with one degree of freedom.
 SEPARATION = 4.0
 
+
 Pool: Any = arrays.array_tuple(
     __name__,
     "Pool",
@@ -36,6 +36,7 @@ Pool: Any = arrays.array_tuple(
     members="int pairs",
     offsets="int groups",
 )
+
 
 FactoredModel: Any = arrays.array_tuple(
     __name__,
@@ -58,7 +59,6 @@ FactoredModel: Any = arrays.array_tuple(
     known=KnownMonitor,
     changes="int 1",  # structural changes, after which plans are outdated
     n_actions=int,
-    pool_environment=bool,
     pool_monitor=bool,
     known_monitor=bool,
 )
@@ -80,8 +80,7 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
     joint[world.env_state, world.monitor_state] = np.arange(world.n_states)
     visits, env_tries = np.zeros(sizes["pairs"], np.int64), np.zeros(world.n_env_pairs, np.int64)
     group, tries = (env_pair, env_tries) if options.pool_environment else (np.arange(len(visits)), visits)
-    capacity = 0 if options.known_monitor else min(steps, n_env_transitions(world, options.pool_environment))
-    known = {"known": known_monitor(world)} if options.known_monitor else {}
+    capacity = 0 if options.known_monitor else min(steps, most_transitions(world, options.pool_environment))
     return arrays.zeros(
         FactoredModel,
         sizes,
@@ -95,42 +94,32 @@ def new_factored_model(world: World, steps: int, options: Any) -> Any:
         moves=arrays.new_transitions(len(tries), world.n_env_states, capacity),
         ends=new_pool(group, len(tries), 2),
         shifts=new_pool(monitor_pair, sizes["monitor_pairs"], n_monitor),
-        **known,
+        known=known_monitor(world) if options.known_monitor else arrays.zeros(KnownMonitor, {}),
     )
 
 
-def n_env_transitions(world: World, pools_environment: bool) -> int:
-    """The number of different transitions of the environment; used for the size of memory only."""
+def most_transitions(world: World, pools_environment: bool) -> int:
+    """The largest possible number of different transitions of the environment, pooled over the monitor or not."""
     if len(world.offsets) == 0:
-        return world.n_env_pairs * world.n_env_states
-    pair = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))
-    group = world.env_pair[pair] if pools_environment else pair
-    return len(np.unique(group.astype(np.int64) * world.n_env_states + world.env_state[world.next_state]))
-
-
-@kernel
-def likelihood_ratio(own, pooled, included):
-    """2 log of the likelihood of own counts [K] by their own rates over that by the rates of the other pairs.
-
-    included: whether pooled [K] includes the own counts. The other pairs' rates are smoothed by half a count.
-    Returns the statistic and the number of known outcomes.
-    """
-    others = pooled - own * included
-    known, ratio = ((own > 0) | (others > 0)).sum(), 0.0
-    if known < 2:
-        return 0.0, known
-    total, smoothed_total = own.sum(), others.sum() + 0.5 * known
-    for k in range(len(own)):
-        if own[k] > 0:
-            ratio += 2.0 * own[k] * math.log(own[k] / total * smoothed_total / (others[k] + 0.5))
-    return ratio, known
+        return world.n_env_states * (world.n_env_pairs if pools_environment else world.n_states * world.n_actions)
+    return len(np.unique(world.env_outcome) if pools_environment else world.env_outcome)
 
 
 @internal
 def reconsider(pool, pair):
-    """Separate a pair from its pool, or return it; returns whether that changed."""
+    """Separate a pair from its pool, or return it; returns whether that changed.
+
+    ratio is 2 log of the likelihood of its own counts by their own rates over that by the rates of the other pairs,
+    which are smoothed by half a count.
+    """
     own, pooled, was_separated = pool.own[pair], pool.pooled[pool.group[pair]], pool.separated[pair]
-    ratio, known = likelihood_ratio(own, pooled, not was_separated)
+    others = pooled - own * (not was_separated)
+    known, ratio = ((own > 0) | (others > 0)).sum(), 0.0
+    if known > 1:
+        total, smoothed_total = own.sum(), others.sum() + 0.5 * known
+        for k in range(len(own)):
+            if own[k] > 0:
+                ratio += 2.0 * own[k] * math.log(own[k] / total * smoothed_total / (others[k] + 0.5))
     separated = ratio > SEPARATION * known
     if separated == was_separated:
         return False
@@ -140,9 +129,11 @@ def reconsider(pool, pair):
 
 
 @internal
-def reconsider_group(pool, group, visits):
-    """Reconsider all visited pairs of a group; returns the number of changes."""
+def reconsider_group(pool, group, tries, visits):
+    """Reconsider all visited pairs of a group if its tries have just doubled; returns the number of changes."""
     changes = 0
+    if tries & (tries - 1) > 0:
+        return changes
     for k in range(pool.offsets[group], pool.offsets[group + 1]):
         if visits[pool.members[k]] > 0:
             changes += reconsider(pool, pool.members[k])
@@ -159,12 +150,6 @@ def count_outcome(pool, pair, outcome):
         is_new = pooled[outcome] == 0
         pooled[outcome] += 1
     return is_new + reconsider(pool, pair)
-
-
-@kernel
-def is_power_of_two(count):
-    """Whether a count has just doubled."""
-    return count & (count - 1) == 0
 
 
 @internal
@@ -190,10 +175,8 @@ def learn_model(model, transition):
         if not transition.terminated:
             changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
             changes += count_outcome(model.shifts, pair, model.monitor_state[next_state])
-        if is_power_of_two(model.monitor_tries[monitor_pair]):
-            changes += reconsider_group(model.shifts, monitor_pair, model.visits)
-        if is_power_of_two(model.tries[group]) and model.pool_environment:
-            changes += reconsider_group(model.ends, group, model.visits)
+        changes += reconsider_group(model.shifts, monitor_pair, model.monitor_tries[monitor_pair], model.visits)
+        changes += reconsider_group(model.ends, group, model.tries[group], model.visits)
     model.changes[0] += changes
 
 
@@ -269,10 +252,7 @@ def write_model(model, states, rows, start, stop):
             is_separated = shifts.separated[pair] or not model.pool_monitor
             shift_counts = shifts.own[pair] if is_separated else shifts.pooled[monitor_pair]
             end_counts = ends.own[pair] if ends.separated[pair] else ends.pooled[group]
-            n_moves, n_shifts, ending, node = 0, shift_counts.sum(), 1.0, moves.first[group]
-            while node >= 0:
-                n_moves += moves.times[node]
-                node = moves.following[node]
+            n_moves, n_shifts, ending, node = moves.total[group], shift_counts.sum(), 1.0, -1
             if n_moves > 0 and n_shifts > 0 and end_counts[0] > 0:
                 ending, node = end_counts[1] / (end_counts[0] + end_counts[1]), moves.first[group]
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0

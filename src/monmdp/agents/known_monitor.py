@@ -11,7 +11,6 @@ and end but different rewards, which the monitor treats differently, get equal w
 belong to the environment.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import Any

@@ -14,7 +14,6 @@ The optimise model is planned before every episode, the observe model before epi
 the current episode began with, so evaluation changes nothing.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -23,21 +22,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents import arrays
 from monmdp.agents.base import AGENTS, Agent
-from monmdp.agents.choices import choose, smallest
+from monmdp.agents.choices import choose, largest, smallest
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
-from monmdp.agents.q_learning import largest_value, learn_reward
+from monmdp.agents.q_learning import learn_reward
+from monmdp.check import Count, NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.bellman import backup
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
-TERMINATIONS = ("sticky", "probability")
 #: Keeps the logarithm of episode 0 finite.
 FIRST_EPISODE = 1e-4
+
 
 MBIEMemory: Any = arrays.array_tuple(
     __name__,
@@ -49,7 +48,7 @@ MBIEMemory: Any = arrays.array_tuple(
     q="float states actions",
     visits="int pairs",
     observe_q="float states actions",
-    pair_counts="int pairs",  # N(s,a)
+    pair_counts="int pairs",  # N(s,a) of the model
     reward_counts="int env_pairs",  # N_r(sE,aE)
     reward_model="float env_pairs",
     monitor_counts="int monitor_pairs",  # N_M(sM,aM)
@@ -125,7 +124,6 @@ def update_mbie(memory, transition):
         memory.ended[env_pair] |= outcome >= 0 and memory.known.env_terminated[outcome]
     else:
         monitor_pair = memory.monitor_pair[pair]
-        memory.pair_counts[pair] += 1
         memory.monitor_counts[monitor_pair] += 1
         error = transition.monitor_reward - memory.monitor_model[monitor_pair]
         memory.monitor_model[monitor_pair] += error / memory.monitor_counts[monitor_pair]
@@ -142,7 +140,7 @@ def build_model(memory, observing):
         env_pair, monitor_pair = memory.env_pair[pair], memory.monitor_pair[pair]
         count, total, given_reward, given_chance = 0, 0, 0.0, 0.0
         if not memory.known_monitor:
-            count, total = memory.pair_counts[pair], state_total(memory.pair_counts, pair, memory.q.shape[1])
+            count, total = transitions.total[pair], state_total(transitions.total, pair, memory.q.shape[1])
         elif pair < len(known.env_pair):
             count, total = known.tries[env_pair], state_total(known.tries, env_pair, n_env_actions)
             given_reward, given_chance = expected_monitor(known, pair)
@@ -187,7 +185,7 @@ def plan_table(memory, q, observing):
     offsets, weight, next_state = memory.rows
     for _ in range(memory.sweeps):
         for state in range(len(values)):
-            values[state] = largest_value(q, state)
+            values[state] = largest(q[state])
         changed = False
         for pair in range(len(counts)):
             if counts[pair] > 0:
@@ -234,11 +232,11 @@ class MonitoredMBIE(Agent):
     known_monitor: the monitor is given, and only the environment is estimated.
     """
 
-    bonus: float = 5e-4
-    observe_bonus: float = 0.05
-    sweeps: int = 50
+    bonus: NonNegative = 5e-4
+    observe_bonus: NonNegative = 0.05
+    sweeps: Count = 50
     observe_base: float = 1.005
-    observe_times: int = 1
+    observe_times: Count = 1
     observe_while_unseen: bool = False
     q_max: float | None = None
     minimum_reward: float | None = None
@@ -247,14 +245,8 @@ class MonitoredMBIE(Agent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check.at_least(self.bonus, 0.0, "The bonus")
-        check.at_least(self.observe_bonus, 0.0, "The observe bonus")
-        check.whole(self.sweeps, 1, "The number of sweeps")
-        check.whole(self.observe_times, 1, "The number of times to observe a reward")
         if not self.observe_base > 1.0:
             raise MonMDPError(f"The observe base must be above 1, not {self.observe_base!r}.")
-        if self.termination not in TERMINATIONS:
-            raise MonMDPError(f"The termination is one of {TERMINATIONS}, not {self.termination!r}.")
 
     act = act_mbie
     update = update_mbie
@@ -269,23 +261,22 @@ class MonitoredMBIE(Agent):
             raise MonMDPError("MonitoredMBIE needs q_max and minimum_reward, or in live training a reward_range.")
         n, m = world.n_states, world.n_actions
         env_pair, monitor_pair = arrays.pair_factors(world)
-        known = {"known": known_monitor(world)} if self.known_monitor else {}
+        known = known_monitor(world) if self.known_monitor else arrays.zeros(KnownMonitor, {})
         transitions = arrays.new_transitions(n * m, n, 0 if self.known_monitor else steps)
-        n_successors = len(known["known"].probability) if known else len(transitions.times)
         return arrays.zeros(
             MBIEMemory,
-            arrays.world_sizes(world, n_successors),
+            arrays.world_sizes(world, len(known.probability) + len(transitions.times)),
             self,
             world,
             q=np.full((n, m), float(self.q_max)),
             observe_q=np.full((n, m), 1.0 / (1.0 - world.discount)),
             reward_model=np.full(world.n_env_pairs, float(self.minimum_reward)),
             transitions=transitions,
+            known=known,
             env_pair=env_pair,
             monitor_pair=monitor_pair,
             n_env_actions=m // world.n_monitor_actions,
             sticky=self.termination == "sticky",
-            **known,
         )
 
     def memory_bytes(self, world: World, steps: int) -> int:

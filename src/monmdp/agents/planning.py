@@ -8,7 +8,6 @@ of episodes lead to known start states, and it stops soon after it has found goa
 only. So a plan costs as much as the agent's surroundings, and memory is linear in what is known.
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from typing import Any
@@ -34,35 +33,33 @@ GOAL_SWEEPS = 40
 GoalPlan: Any = array_tuple(
     __name__,
     "GoalPlan",
-    """A plan for the states that a search has found; the i-th of them is states[i].
+    """A plan for the states that a search has found; the i-th of them is states[i], and its place is i.
 
-    Its place i is also the index in other arrays and, once the plan is solved, in the rows. Place S is the end of an
-    episode, and place S + 1 stands for states without a value.
+    In `values` and in the rows, S is the end of an episode. S + 1 has no value and replaces a state in its own rows.
     """,
     states="int states",
     rows=Rows,
     place="int states",  # of a state, -1 if it was not found
-    decay="float states",  # γ_W to the power of the distance
-    success="float states actions",  # g
-    stay="float states actions",  # probability to stay in the same state
-    values="float places",  # W
+    decay="float states",  # [place], γ_W to the power of the distance
+    success="float states actions",  # [place, action], g
+    stay="float states actions",  # [place, action], probability to stay in the same state
+    values="float values",  # W, 0 for states that were not found
     starts="int states",  # states in which episodes began, in order of first occurrence
     start_counts="int states",
     status={
         "size": "int",  # number of states found
-        "reached": "bool",  # whether the search found goals
         "n_starts": "int",
         "episodes": "int",
         "purpose": "int",
         "changes": "int",  # those of the model when the plan was made
-        "steps_left": "int",  # until the plan is made again
+        "steps_left": "int",  # until the plan is made again; 0 without goals
     },
 )
 
 
 @internal
 def plan_values(states, rows, rewards, lowest, discount, q, values):
-    """Improve q [S, A] and values [S + 1] of some states, by rewards of their rows; pairs without a row get `lowest`.
+    """Improve q [S, A] and values [S + 2] of some states, by rewards of their rows; pairs without a row get `lowest`.
 
     The greedy action of the i-th state is best[i], -1 if no action is known.
     """
@@ -99,18 +96,6 @@ def plan_values(states, rows, rewards, lowest, discount, q, values):
                 break
 
 
-@internal
-def count_start(plan, state):
-    """Count the start of an episode; returns whether it is the first in this state."""
-    status, is_new = plan.status[0], plan.start_counts[state] == 0
-    if is_new:
-        plan.starts[status.n_starts] = state
-        status.n_starts += 1
-    plan.start_counts[state] += 1
-    status.episodes += 1
-    return is_new
-
-
 @inlined
 def add_state(plan, state, decay):
     """Add a state to a plan, unless it is there."""
@@ -120,15 +105,6 @@ def add_state(plan, state, decay):
         plan.states[status.size] = state
         plan.decay[status.size] = decay
         status.size += 1
-
-
-@internal
-def begin_search(plan, origin):
-    """Discard the last plan and start a search at a state."""
-    status = plan.status[0]
-    plan.place[plan.states[: status.size]] = -1
-    status.size, status.reached = 0, False
-    add_state(plan, origin, 1.0)
 
 
 @internal
@@ -142,27 +118,22 @@ def add_successors(plan, start, stop, decay):
         elif weight[entry] > 0.0:
             can_end = True
     if can_end:
-        for k in range(plan.status[0].n_starts):
-            add_state(plan, plan.starts[k], decay)
+        for state in plan.starts[: plan.status[0].n_starts]:
+            add_state(plan, state, decay)
 
 
 @internal
-def use_places(plan):
-    """Replace states by places in the rows; staying becomes `stay`, and states that were not found have no value."""
-    place, stay = plan.place, plan.stay
+def move_stays(plan):
+    """Move the probabilities of staying in the same state from the rows to `stay`."""
     offsets, weight, next_state = plan.rows
     n_states, n_actions = plan.success.shape
     for row in range(plan.status[0].size * n_actions):
         i, action = row // n_actions, row % n_actions
-        stay[i, action] = 0.0
+        plan.stay[i, action] = 0.0
         for entry in range(offsets[row], offsets[row + 1]):
-            state = next_state[entry]
-            if state < n_states:
+            if next_state[entry] == plan.states[i]:
+                plan.stay[i, action] += weight[entry]
                 next_state[entry] = n_states + 1
-                if place[state] == i:
-                    stay[i, action] += weight[entry]
-                elif place[state] >= 0:
-                    next_state[entry] = place[state]
 
 
 @inlined
@@ -183,10 +154,9 @@ def solve_goals(plan):
 
     The value of a state counts there at most by γ_W to the power of its distance.
     """
-    use_places(plan)
-    values, decay, status = plan.values, plan.decay, plan.status[0]
+    move_stays(plan)
+    values, states, decay, status = plan.values, plan.states, plan.decay, plan.status[0]
     n_states, n_actions = plan.success.shape
-    values[: status.size] = 0.0
     values[n_states] = 0.0
     for _ in range(GOAL_SWEEPS):
         change = 0.0
@@ -194,14 +164,12 @@ def solve_goals(plan):
             best = 0.0
             for action in range(n_actions):
                 best = max(best, goal_value(plan, i, action))
-            if decay[i] * best > values[0]:
-                change = max(change, decay[i] * (best - values[i]))
-            values[i] = best
+            if decay[i] * best > values[states[0]]:
+                change = max(change, decay[i] * (best - values[states[i]]))
+            values[states[i]] = best
         restart = 0.0
-        for k in range(status.n_starts):
-            state = plan.starts[k]
-            if plan.place[state] >= 0:
-                restart += plan.start_counts[state] * values[plan.place[state]]
+        for state in plan.starts[: status.n_starts]:
+            restart += plan.start_counts[state] * values[state]
         values[n_states] = restart / max(status.episodes, 1)
-        if change <= GOAL_ACCURACY * values[0]:
+        if change <= GOAL_ACCURACY * values[states[0]]:
             break

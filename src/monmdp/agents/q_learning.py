@@ -4,7 +4,6 @@ R̂(sE,aE): the first observed reward replaces the guess, later ones make it the
 Q(s,a) += α (R̂(sE,aE) + rM + γ max Q(s′,·) − Q(s,a)), without the maximum after termination
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -13,16 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp import check
 from monmdp.agents.base import Agent
-from monmdp.agents.choices import choose, choose_any, explores
+from monmdp.agents.choices import choose, choose_any, explores, largest
 from monmdp.agents.schedules import Schedule, schedule
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
-from monmdp.kernels.compile import inlined, kernel
-from monmdp.kernels.random import uniform
+from monmdp.kernels.compile import inlined
 from monmdp.problem import Floats, Integers
-from monmdp.rng import stream
+from monmdp.rng import stream, uniform
 from monmdp.world import World
 
 
@@ -45,15 +42,6 @@ def extended_memory(module: str, name: str, **fields: Any) -> Any:
     return made
 
 
-@kernel
-def largest_value(q, state):
-    """max Q(s,·)."""
-    best = q[state, 0]
-    for action in range(1, q.shape[1]):
-        best = max(best, q[state, action])
-    return best
-
-
 @inlined
 def learn_reward(memory, env_pair, proxy_reward):
     """Update R̂(sE,aE) if the reward was observed, and return it."""
@@ -72,7 +60,7 @@ def learn_q(memory, transition, reward):
     """Q(s,a) += α (r + γ max Q(s′,·) − Q(s,a)), without bootstrapping after termination."""
     state, action, target = transition.state, transition.action, reward
     if not transition.terminated:
-        target += memory.discount * largest_value(memory.q, transition.next_state)
+        target += memory.discount * largest(memory.q[transition.next_state])
     memory.q[state, action] += memory.alpha[transition.step] * (target - memory.q[state, action])
 
 
@@ -89,13 +77,6 @@ def act_epsilon_greedy(memory, state, draws):
     if explores(memory.epsilon, draws):
         return choose_any(memory.q.shape[1], draws), True
     return choose(memory.q[state], draws), False
-
-
-@kernel
-def fill_guesses(key, guesses):
-    """R̂ before any observation: uniform in [-0.1, 0.1], from the stream of this key."""
-    for pair in range(len(guesses)):
-        guesses[pair] = 0.2 * uniform(key, pair) - 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +104,9 @@ class QLearner(Agent):
         return self.common(world, steps, seed)
 
     def guesses(self, world: World, seed: int) -> Floats:
-        """The reward model before any observation, [environment pairs]."""
-        guesses = np.zeros(world.n_env_pairs)
-        fill_guesses(np.uint64(stream(seed, "reward model")), guesses)
-        return guesses
+        """The reward model before any observation, [environment pairs]: uniform in [-0.1, 0.1]."""
+        pairs: Any = np.arange(world.n_env_pairs, dtype=np.uint64)
+        return 0.2 * np.asarray(uniform(stream(seed, "reward model"), pairs)) - 0.1
 
     def seeded(self, world: World, seed: int) -> dict[str, np.ndarray]:
         """The reward model's guesses, the only field that differs between seeds."""
@@ -139,9 +119,8 @@ class QLearner(Agent):
                 f"{type(self).__name__} needs its option initial_q, or in live training a reward_range from which to "
                 "derive it."
             )
-        initial = check.finite(self.initial_q, "The initial Q-value")
         return QMemory(
-            q=np.full((world.n_states, world.n_actions), initial),
+            q=np.full((world.n_states, world.n_actions), float(self.initial_q)),
             visits=np.zeros(world.n_states * world.n_actions, np.int64),
             reward_model=self.guesses(world, seed),
             reward_counts=np.zeros(world.n_env_pairs, np.int64),

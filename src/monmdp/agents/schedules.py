@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats
-
-#: A constant, (first, last) for a line from the first step to the last, or one number per step.
-Schedule = float | Sequence[float]
 
 
 def schedule(given: Any, steps: int, what: str) -> Floats:
@@ -43,6 +40,10 @@ def schedule_values(given: Any, what: str) -> Floats:
     if not np.all((values >= 0) & (values <= 1)):
         raise MonMDPError(f"{what} must be between 0 and 1 at every step.")
     return values
+
+
+#: A constant, (first, last) for a line from the first step to the last, or one number per step.
+Schedule = Annotated[float | Sequence[float], schedule_values]
 
 
 def read_only(values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,6 @@ Joint and Sequential learn separate values of the two rewards, QE only when rE i
   Sequential:   aE = argmax QE(sE,·), then aM = argmax QM(s,(aE,·)); so does the maximum in QM's target
 """
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 import math
@@ -187,13 +186,7 @@ class Joint(Modelless):
         common = self.common(world, steps, seed)
         env_q = np.full((world.n_env_states, world.n_env_pairs // world.n_env_states), common.q[0, 0])
         choices = np.zeros(world.n_actions)
-        memory = FactoredMemory(*common, env_q, common.q.copy(), world.env_state, choices, self.sequential)
-        plan_factored(memory, 0)
-        return memory
-
-    def memory_bytes(self, world: World, steps: int) -> int:
-        """QM beside the usual tables."""
-        return 24 * world.n_states * world.n_actions + 16 * steps
+        return FactoredMemory(*common, env_q, common.q.copy(), world.env_state, choices, self.sequential)
 
 
 @AGENTS.add

@@ -168,7 +168,7 @@ class Watch(TrainingArguments):
         from monmdp.protocol import paper_job
         from monmdp.study.snapshots import Run
 
-        seconds = 1.0 / check.at_least(self.fps, 0.1, "The number of pictures per second")
+        seconds = 1.0 / check.finite(self.fps, "The number of pictures per second", least=0.1)
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
         run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
         with console.status("Preparing (the first run compiles kernels) …"):

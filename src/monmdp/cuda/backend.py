@@ -117,14 +117,17 @@ class Launch:
         return aligned(8 * self.runs * row_words(self.program.schema))
 
     def start(self, gpu: Device) -> None:
-        """Copy the first values of all runs to the device and start their training."""
+        """Copy the first values of all runs to the device and start their training.
+
+        All copies come before the first fill: a fill may wait until kernels of other launches end, and a copy behind
+        it in the stream would make the host wait too.
+        """
         stream, tables = gpu.stream(), []
 
         def send(offset: int, values: np.ndarray) -> None:
             self.sent.append(np.ascontiguousarray(values))
             gpu.send(self.base + offset, self.sent[-1], stream)
 
-        gpu.fill(self.base, 0, ALIGNMENT, stream)
         for values, offset in self.shared.values():
             send(offset, values)
         addresses = {key: self.base + offset for key, (_, offset) in self.shared.items()}
@@ -132,10 +135,12 @@ class Launch:
             table, state = first_values(group, self.base + offset, addresses, self.program.shape.onchip)
             tables.append(table)
             send(offset + group.state_start, state)
+        send(self.size, np.concatenate(tables))
+        gpu.fill(self.base, 0, ALIGNMENT, stream)
+        for group, _, offset in self.groups:
             for name, word in group.filled.items():
                 place, stride = group.places[name]
                 gpu.fill(self.base + offset + place, word, stride * len(group.seeds), stream)
-        send(self.size, np.concatenate(tables))
         begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
         gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, MESSAGE_BYTES + self.onchip)
         self.events = [begin, gpu.event(stream)]

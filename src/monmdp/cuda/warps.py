@@ -21,7 +21,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 from numba.cuda.np.arrayobj import make_array, populate_array
 
-from monmdp.agents import choices, q_learning, ucb
+from monmdp.agents import baselines, choices
 from monmdp.cuda.packing import Schema
 from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
@@ -118,12 +118,12 @@ def choose_best(values, key, index):
 
 
 @cuda.jit(device=True)
-def largest_value(q, state):
-    """max Q(s,·)."""
+def largest(values):
+    """The maximum of values [n]."""
     cuda.syncwarp(EVERYONE)
     best = -math.inf
-    for action in range(cuda.threadIdx.x % WARP, q.shape[1], WARP):
-        best = max(best, q[state, action])
+    for i in range(cuda.threadIdx.x % WARP, len(values), WARP):
+        best = max(best, values[i])
     return largest_of_lanes(best)
 
 
@@ -157,9 +157,9 @@ def draw_plain_reward(dynamics, outcome, key, clock):
 #: The CPU's kernel → that of a warp.
 REPLACEMENTS: dict[Any, Any] = {
     random.choose_best: choose_best,
-    q_learning.largest_value: largest_value,
+    choices.largest: largest,
     choices.smallest: smallest,
-    ucb.confidence_bounds: confidence_bounds,
+    baselines.confidence_bounds: confidence_bounds,
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import EnvironmentTable, Layout, as_columns
-from monmdp.registry import Registry, spec_of
+from monmdp.registry import Declared, Registry
 
 
 class Step(NamedTuple):
@@ -24,7 +24,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment:
+class Environment(Declared):
     """States, actions, outcomes and start states, declared by a subclass; the options below apply to all.
 
     step_limit: the maximum number of steps in an episode, None for no limit, "auto" for the class's default.
@@ -34,15 +34,12 @@ class Environment:
     """
 
     step_limit: int | Literal["auto"] | None = "auto"
-    random_action: float = 0.0
-    reward_noise: float = 0.0
-    nonzero_reward_noise: float = 0.0
+    random_action: check.Probability = 0.0
+    reward_noise: check.NonNegative = 0.0
+    nonzero_reward_noise: check.NonNegative = 0.0
 
     #: The step limit for "auto".
     default_limit: ClassVar[int | None] = None
-
-    def __post_init__(self) -> None:
-        check.options(self)
 
     @property
     def states(self) -> Sequence[Hashable]:
@@ -79,20 +76,13 @@ class Environment:
         """Positions of the states in a picture, or None if they have no positions."""
         return None
 
-    @property
-    def name(self) -> str:
-        """The spec that builds an equal environment."""
-        return spec_of(self)
-
     def table(self) -> EnvironmentTable:
         """The environment as arrays, after checks of everything that it declares."""
         name = self.name
         states = check.labels(self.states, "state", name)
         actions = check.labels(self.actions, "action", name)
         index = {state: i for i, state in enumerate(states)}
-        slip = check.probability(self.random_action, f"The probability of a random action in {name}")
-        noise = check.at_least(self.reward_noise, 0, f"The reward noise of {name}")
-        extra_noise = check.at_least(self.nonzero_reward_noise, 0, f"The non-zero reward noise of {name}")
+        slip, noise, extra_noise = self.random_action, self.reward_noise, self.nonzero_reward_noise
         limit = self.default_limit if self.step_limit == "auto" else self.step_limit
         offsets, rows = [0], []
         for state in states:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
@@ -144,14 +145,12 @@ class Grid(GridWorld):
 class Empty(GridWorld):
     """A small coin bottom left and a large one bottom right, in any size."""
 
-    rows: int = 6
-    columns: int = 6
+    rows: check.Count = 6
+    columns: Annotated[int, partial(check.whole, least=2)] = 6
 
     @property
     def map(self) -> Sequence[str]:
-        rows = check.whole(self.rows, 1, "The number of rows of Empty")
-        columns = check.whole(self.columns, 2, "The number of columns of Empty")
-        return ("." * columns,) * (rows - 1) + ("c" + "." * (columns - 2) + "C",)
+        return ("." * self.columns,) * (self.rows - 1) + ("c" + "." * (self.columns - 2) + "C",)
 
     @property
     def default_limit(self) -> int:  # type: ignore[override]

@@ -91,7 +91,7 @@ def _worst_time(problem: MonMDP, search: Search, visited: Booleans) -> float:
     """
     if problem.step_limit is None:
         return _worst_time_unlimited(problem, search)
-    from monmdp.kernels.hitting import hitting_sweep
+    from monmdp.kernels.bellman import hitting_sweep
 
     steps, hit = np.zeros((2, 2, problem.n_states))
     fresh = np.inf

@@ -9,6 +9,7 @@ GROUND, LINE, INK, WHITE = "#faf8f2", "#d8d2c6", "#2f3642", "#ffffff"
 GOLD, STONE = "#f4b41a", "#5c616c"
 
 DIRECTIONS = {"RIGHT": (1, 0), "DOWN": (0, 1), "LEFT": (-1, 0), "UP": (0, -1)}
+ONE_WAY = {">": "RIGHT", "v": "DOWN", "<": "LEFT", "^": "UP"}
 
 
 class Shape(NamedTuple):
@@ -67,10 +68,6 @@ def _arrow(action: str, colour: str, scale: float) -> Shape:
     return Shape("polygon", points, colour)
 
 
-def _one_way(action: str) -> list[Shape]:
-    return [ground("#e8edf5"), _arrow(action, "#788caa", 1.05)]
-
-
 def _wall() -> list[Shape]:
     joints = [((0.0, y), (1.0, y)) for y in (0.25, 0.5, 0.75)]
     corners = ((0.5, 0.0), (0.25, 0.25), (0.75, 0.25), (0.5, 0.5), (0.25, 0.75), (0.75, 0.75))
@@ -85,10 +82,7 @@ TILES: dict[str, list[Shape]] = {
     "t": _cloud("#bed382", "#8ca550", 0.8),
     "~": _waves("#e9cd96", "#be9654"),
     "=": _waves("#b0d6f0", "#5494c4"),
-    ">": _one_way("RIGHT"),
-    "v": _one_way("DOWN"),
-    "<": _one_way("LEFT"),
-    "^": _one_way("UP"),
+    **{tile: [ground("#e8edf5"), _arrow(action, "#788caa", 1.05)] for tile, action in ONE_WAY.items()},
     "#": _wall(),
     "P": [ground("#786c64"), Shape("ellipse", ((0.06, 0.1), (0.94, 0.94)), "#232128")],
     "O": [

@@ -15,12 +15,12 @@ import numpy as np
 from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
 from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
-from monmdp.study.plan import Batch, remaining, requested
+from monmdp.study.plan import Batch, merged, remaining, requested
 from monmdp.study.results import CellResults, Results
 from monmdp.study.store import Store
 from monmdp.study.sweep import Sweep
 
-#: Threads that write files, at most, and outcomes that wait for them: about 1 MB each in the paper's sweep.
+#: Threads that write files, at most, and outcomes that wait for them: at most 5 MB each in the paper's sweep.
 MOST_WRITERS, QUEUE = 32, 100
 
 
@@ -154,7 +154,7 @@ def run_sweep(
     if device != "cpu":
         from monmdp.study.gpu import GPU
 
-        assigned.insert(0, (GPU(), [batch for batch in left if runs_on_gpu(batch.job)]))
+        assigned.insert(0, (GPU(), merged(batch for batch in left if runs_on_gpu(batch.job))))
     started = time.perf_counter()
 
     def watch() -> None:

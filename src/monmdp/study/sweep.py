@@ -39,7 +39,7 @@ class Sweep:
     def jobs(self) -> list[Job]:
         """One job per environment, monitor and agent, in order; jobs of one problem share it."""
         environments, monitors, agents = (_rows(self, name) for name in ("environments", "monitors", "agents"))
-        check.discount(self.discount, 0.0, "The discount")
+        check.discount(self.discount)
         jobs = []
         for environment, monitor in itertools.product(environments, monitors):
             problem = make(environment, monitor, discount=self.discount)
@@ -48,7 +48,7 @@ class Sweep:
         return jobs
 
     def _steps(self, problem: MonMDP) -> int:
-        budget = check.at_least(self.budget, 0.0, "The budget")
+        budget = check.finite(self.budget, "The budget", least=0.0)
         if budget == 0.0:
             raise MonMDPError("The budget must be above 0, such as 0.1 for a tenth of the paper's training steps.")
         if self.steps is None:

@@ -74,7 +74,7 @@ def train_live(
     length = check.whole(steps, 1, "The number of steps")
     check.whole(seed, 0, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
-    discount = check.discount(discount, 0.99, "The discount")
+    discount = check.discount(discount)
     given = AGENTS.build(agent)
     options = given.filled({"alpha": 1.0})
     if reward_range is not None:
@@ -165,7 +165,6 @@ class LiveSimulation:
         sizes = Rule(states=range(self._n_env_states), actions=self._action_labels)
         self._monitor = monitor.installed(sizes)
         self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
-        self._observability = check.probability(monitor.observability, f"The observability of {monitor.name}")
         self._hidden = never_observable_pairs(sizes, monitor)
         self._keys = {role: stream(seed, role) for role in ("start", "world", "observe")}
         self._clock = self._episode = 0
@@ -214,7 +213,7 @@ class LiveSimulation:
         )  # fmt: skip
         outcomes = list(self._monitor.outcomes(moment))
         chosen = outcomes[_pick([o.probability for o in outcomes], uniform(self._keys["world"], self._clock))]
-        chance = 0.0 if pair in self._hidden else chosen.observed * self._observability
+        chance = 0.0 if pair in self._hidden else chosen.observed * self._monitor.observability
         observed = uniform(self._keys["observe"], self._clock) < chance
         if chosen.next_state is not None:
             monitor_state = self._states.index(chosen.next_state)

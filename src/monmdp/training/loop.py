@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,12 +28,7 @@ from monmdp.world import World
 LISTEN_EVERY = 8192
 
 #: Placeholders in the bodies below; each agent's loop has the agent's own.
-act: Any = None
-update: Any = None
-begin: Any = None
-plan: Any = None
-beta: Any = None
-advance: Any = None
+act = update = begin = plan = beta = advance = cast(Any, None)
 sees_everything = False
 
 

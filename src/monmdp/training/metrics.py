@@ -71,11 +71,8 @@ Record.__module__ = __name__  # the kernel cache looks the class up by its modul
 
 def new_record(points: int) -> Any:
     """An empty record: NaN or zero at points that were not reached yet."""
-    return Record(*(np.full(points, _missing(metric), metric.dtype) for metric in METRICS))
-
-
-def _missing(metric: Metric) -> float:
-    return float("nan") if metric.dtype is np.float64 else 0
+    missing = {np.float64: np.nan, np.int64: 0}
+    return Record(*(np.full(points, missing[metric.dtype], metric.dtype) for metric in METRICS))
 
 
 @inlined
