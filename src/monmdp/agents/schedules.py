@@ -16,13 +16,17 @@ from monmdp.problem import Floats
 def schedule(given: Any, steps: int, what: str) -> Floats:
     """One number per step, [steps], read-only; (first, last) is linear from t = 0 to t = steps - 1."""
     values = schedule_values(given, what)
-    if values.ndim == 0:
-        values = np.full(steps, values)
-    elif values.shape == (2,) and steps != 2:
-        values = values[0] + (values[1] - values[0]) * (np.arange(steps) / max(steps - 1, 1))
-    elif values.shape != (steps,):
+    if values.ndim == 0 or (values.shape == (2,) and steps != 2):
+        return line(float(values.flat[0]), float(values.flat[-1]), steps)
+    if values.shape != (steps,):
         raise MonMDPError(f"{what} must be a number, (first, last), or {steps} numbers, one per step.")
     return read_only(values)
+
+
+@lru_cache(maxsize=64)
+def line(first: float, last: float, steps: int) -> Floats:
+    """Numbers from the first step to the last, [steps], read-only; jobs with the same schedule share them."""
+    return read_only(first + (last - first) * (np.arange(steps) / max(steps - 1, 1)))
 
 
 def schedule_values(given: Any, what: str) -> Floats:
@@ -49,7 +53,16 @@ def read_only(values: np.ndarray) -> np.ndarray:
     return view
 
 
+#: The longest table of logarithms so far; shorter ones are its beginning.
+_longest = np.array([-math.inf])
+
+
 @lru_cache(maxsize=64)
 def logarithms(largest: int) -> Floats:
     """log 0, log 1, … log `largest` from the C library, so that every backend reads the same numbers."""
-    return read_only(np.array([-math.inf, *map(math.log, range(1, largest + 1))]))
+    global _longest
+    table = _longest
+    if len(table) <= largest:
+        more = np.fromiter(map(math.log, range(len(table), largest + 1)), np.float64)
+        table = _longest = np.concatenate([table, more])
+    return read_only(table[: largest + 1])
