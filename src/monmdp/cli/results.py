@@ -124,8 +124,7 @@ class Figure(Command):
     monitor: Annotated[str | None, option("Button")] = None  # Monitor, for figures that show one problem.
 
     def run(self, console: Console) -> None:
-        from monmdp.figures import FIGURES, draw_figures, figure_kind
-        from monmdp.figures.drawing import DEFAULT_PROBLEM
+        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
         from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
