@@ -1,7 +1,5 @@
 """Available cores and memory."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -11,8 +11,6 @@ and end but different rewards, which the monitor treats differently, get equal w
 belong to the environment.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Schedules over training steps, and tables of logarithms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache

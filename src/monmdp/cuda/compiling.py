@@ -3,9 +3,6 @@
 This module imports numba.cuda only to compile, so that a process that finds its kernels on disk starts faster.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """The parts of the CUDA driver that are needed; errors become sentences."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Sequence

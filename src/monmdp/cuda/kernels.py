@@ -6,9 +6,6 @@ for policies that repeat. For evaluation, the lanes of a warp have consecutive p
 the same states; each lane adds in the CPU's order.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from types import FunctionType
 from typing import Any
 

@@ -11,8 +11,6 @@ Kernels get one row of 64-bit words per run, from which they rebuild the nested 
 word for its address and one per dimension; a number takes one word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Which runs are on the device together, and in which order: waves that fit into its memory, the longest runs first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -5,9 +5,6 @@ the same equations as `agents/directed.py`. There are two barriers per step: "ro
 and "the next row is known", in its update.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

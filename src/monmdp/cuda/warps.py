@@ -6,8 +6,6 @@ action. The results are those of the CPU.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
-from __future__ import annotations
-
 import math
 from functools import cache
 from types import FunctionType

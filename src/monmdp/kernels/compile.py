@@ -1,7 +1,5 @@
 """The decorators of compiled kernels, with a disk cache that is invalidated when any kernel source changes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

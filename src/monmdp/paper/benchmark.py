@@ -1,7 +1,5 @@
 """Speed of training: time per step and evaluation, and what the whole paper costs on a CPU and on a GPU."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Batches on a GPU: all that fit into its memory at once. Imported only if a GPU is asked for."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
