@@ -8,8 +8,6 @@ QCounts:    UCB with n = (1 − γ) C in place of N, where counts are propagated
             C(s,a) += α (N(s,a) + γ min C(s′,·) − C(s,a)), target N(s,a) / (1 − γ) on termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Choosing actions: named random draws, ties broken at random, ε-greedy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

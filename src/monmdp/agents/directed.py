@@ -7,8 +7,6 @@ if β > β̄: with probability ε a random action, else argmax_a Ŝ_goal(s,a); o
   occupancy:     1[g = (s,a)] + γ max Ŝ_g(s′,·), or without the second term after termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

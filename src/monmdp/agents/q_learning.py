@@ -4,8 +4,6 @@ R̂(sE,aE): the first observed reward replaces the guess, later ones make it the
 Q(s,a) += α (R̂(sE,aE) + rM + γ max Q(s′,·) − Q(s,a)), without the maximum after termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple

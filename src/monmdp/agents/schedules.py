@@ -1,7 +1,5 @@
 """Schedules and logarithms as functions of the training step, in memory that does not grow with the number of steps."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,19 +20,23 @@ TABULATED = 1 << 16
 def schedule(given: Any, steps: int, what: str) -> Floats:
     """A schedule for `value_at`, read-only: a line, from t = 0 to t = steps - 1, or one number per step."""
     values = schedule_values(given, what)
-    if values.ndim == 0:
-        values = np.array([values, 0.0, 1.0])
-    elif values.shape == (2,) and steps != 2:
-        values = np.array([values[0], values[1] - values[0], max(steps - 1, 1)])
-    elif values.shape != (steps,):
+    if values.ndim == 0 or (values.shape == (2,) and steps != 2):
+        return line(float(values.flat[0]), float(values.flat[-1]), steps)
+    if values.shape != (steps,):
         raise MonMDPError(f"{what} must be a number, (first, last), or {steps} numbers, one per step.")
-    elif steps == LINE:
+    if steps == LINE:
         values = np.append(values, np.nan)  # so that these numbers are not taken for a line
     return read_only(values)
 
 
+@lru_cache(maxsize=64)
+def line(first: float, last: float, steps: int) -> Floats:
+    """A line from the first step to the last; jobs with the same schedule share it."""
+    return read_only(np.array([first, last - first, max(steps - 1, 1)]))
+
+
 @inlined
-def value_at(values, step):  # type: ignore[no-untyped-def]
+def value_at(values, step):
     """The value of a schedule at a step."""
     if len(values) == LINE:
         return values[0] + values[1] * (step / values[2])
@@ -72,6 +74,6 @@ def logarithms(largest: int) -> Floats:
 
 
 @inlined
-def log_of(logs, number):  # type: ignore[no-untyped-def]
+def log_of(logs, number):
     """log `number`, from the table or, beyond it, from the C library, which gives the same value."""
     return logs[number] if number < len(logs) else math.log(number)

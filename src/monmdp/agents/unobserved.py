@@ -12,8 +12,6 @@ Joint and Sequential learn separate values of the two rewards, QE only when rE i
   Sequential:   aE = argmax QE(sE,·), then aM = argmax QM(s,(aE,·)); so does the maximum in QM's target
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The decorators of compiled kernels, with a disk cache that is invalidated when any source of the library changes."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
