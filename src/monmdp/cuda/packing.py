@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.agents.base import HasSeededMemory
+from monmdp.agents.schedules import logarithms
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job

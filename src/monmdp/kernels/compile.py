@@ -50,7 +50,7 @@ def can_be_written(folder: Path, size: int = 0) -> bool:
         return False
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """Numba's cache of one kernel. Files that cannot be read are replaced; training never depends on any of them."""
 
     _warned = False
