@@ -399,10 +399,10 @@ def write_atomically(path: Path, content: bytes) -> None:
                 break
             new.append(folder)
         _DURABLE.update(new)
-    except OSError as error:
-        with contextlib.suppress(OSError):
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        with contextlib.suppress(OSError, ValueError):
             partial.unlink()
-        raise WriteError(f"{path} cannot be written: {error.strerror}.") from None
+        raise WriteError(f"{path} cannot be written: {getattr(error, 'strerror', error)}.") from None
 
 
 def _sync_folder(folder: Path) -> None:
