@@ -209,6 +209,6 @@ def kernel_body(program: Program) -> Any:
     if agent.device_kernel == "block":
         names["advance"] = advance_by_block(noisy, shape.threads, agent.sees_everything)
     else:
-        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
+        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")} | {"trusted": True}
         names["advance"] = adapted(loop._advance, noisy, **own)
     return FunctionType(_train.__code__, {**globals(), **names}, f"train_{agent.__name__}")

@@ -40,7 +40,8 @@ SINGLE, PASS = 4, 16
 def advance_by_block(noisy: bool, threads: int, sees_everything: bool = False) -> Any:
     """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
     n = threads - WARP
-    kernels = {"act": act_leading, "update": update_leading, "begin": no_begin, "sees_everything": sees_everything}
+    kernels = {"act": act_leading, "update": update_leading, "begin": no_begin}
+    kernels |= {"sees_everything": sees_everything, "trusted": True}
     following = adapted(_follow, learn_row=adapted(_learn_row, followers=n), room=n // WARP * FALLEN)
     return adapted(_advance, lead=adapted(loop._advance, noisy, **kernels), follow=following)
 
