@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -87,6 +88,26 @@ def test_verifying_a_read_only_folder(folder, capsys):
     assert printed.out.count("cannot be moved") == 2
     assert all(str(path) in printed.out for path in victims)
     assert "2 of 4 files are damaged" in printed.err
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_claims_of_a_read_only_folder(folder, words, tmp_path, monkeypatch, capsys):
+    """They are printed, and the file is in the temporary folder."""
+    (tmp_path / "temporary").mkdir()
+    original = os.replace
+
+    def replace(source, target):
+        if Path(target).parent == folder:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        original(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    assert monmdp.cli.main(["claims", str(folder), *words]) == 2
+    printed = capsys.readouterr()
+    assert "not enough data" in printed.out
+    (saved,) = (tmp_path / "temporary").rglob("claims.md")
+    assert f"Read-only file system. It is saved as {saved} instead." in printed.err
 
 
 def test_merging_twice_at_once(undisturbed, folder, capsys):

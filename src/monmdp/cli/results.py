@@ -176,7 +176,6 @@ class Claims(Command):
     def run(self, console: Console) -> None:
         from monmdp.paper.claims import check_claims
         from monmdp.study.results import Results as StoredResults
-        from monmdp.study.store import write_atomically
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
@@ -184,7 +183,6 @@ class Claims(Command):
         results, messages = StoredResults(self.folder), shared.new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
-        write_atomically(out, _as_text(claims, out.suffix, self.details).encode())
         counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
         if self.json:
             print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
@@ -196,6 +194,7 @@ class Claims(Command):
                 console.print(terminal(DETAIL_COLUMNS, rows, claim.claim))
             console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
         print_warnings(messages, results.damaged)
+        shared.write_file(out, _as_text(claims, out.suffix, self.details).encode())
         print_line(messages if self.json else console, f"Written to {out}.")
 
 

@@ -1,5 +1,6 @@
 """Training on all cores or a GPU: seeds of one agent, and sweeps, which save each batch as soon as it is finished."""
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -133,7 +134,7 @@ def plan_sweep(
 ) -> tuple[Report, list[Batch]]:
     """What a sweep would do, without writing or moving anything."""
     report = Report(Path(folder), requested(sweeps))
-    results = Results(folder, required=False) if (report.folder / "monmdp.json").exists() else None
+    results = Results(folder, required=False) if os.path.exists(report.folder / "monmdp.json") else None
     return report, report.plan(results, shard)
 
 
