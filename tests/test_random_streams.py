@@ -59,8 +59,8 @@ def test_keys_differ_by_seed_and_role():
     assert len(keys) == 1000 * len(rng.ROLES)
 
 
-@pytest.mark.parametrize("seed", [0, -1, 2**63, 2**64 - 1, np.int64(7)])
-def test_any_seed_is_accepted(seed):
+@pytest.mark.parametrize("seed", [0, 2**63 - 1, np.int64(7)])
+def test_any_seed_below_the_limit_is_accepted(seed):
     assert 0 <= rng.stream(seed, "world") < 2**64
 
 
