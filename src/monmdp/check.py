@@ -42,11 +42,22 @@ def distribution(total: float, what: str) -> None:
         raise MonMDPError(f"The probabilities of {what} sum to {total:.12g}, not to 1.")
 
 
-def whole(value: Any, least: int, what: str) -> int:
-    """`value` as an integer that is not below `least`."""
+def whole(value: Any, least: int, what: str, most: int | None = None) -> int:
+    """`value` as an integer from `least` to `most`."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
         raise MonMDPError(f"{what} must be a whole number of at least {least}, not {value!r}.")
+    if most is not None and int(value) > most:
+        raise MonMDPError(f"{what} must be at most {most}, not {value!r}.")
     return int(value)
+
+
+#: Seeds are stored as 64-bit integers; larger ones would repeat the random streams of smaller ones.
+LARGEST_SEED = 2**63 - 1
+
+
+def seed(value: Any, what: str = "A seed") -> int:
+    """`value` as a seed, an integer from 0 to 2⁶³ - 1."""
+    return whole(value, 0, what, LARGEST_SEED)
 
 
 def discount(value: Any, what: str = "The discount") -> float:
@@ -154,6 +165,7 @@ Discount = Annotated[float, discount]
 NonNegative = Annotated[float, partial(finite, least=0.0)]
 Whole = Annotated[int, partial(whole, least=0)]
 Count = Annotated[int, partial(whole, least=1)]
+Seed = Annotated[int, seed]
 CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}
 
 

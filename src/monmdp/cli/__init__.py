@@ -68,6 +68,10 @@ def _run(words: list[str], console: Console, errors: Console) -> int:
         return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader, such as `head`, has closed the pipe
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        print_line(errors, f"monmdp: {where}{error.strerror or error}.")
+        return 2
     except KeyboardInterrupt:
         print_line(errors, "monmdp: interrupted.")
         return 130

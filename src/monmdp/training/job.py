@@ -51,7 +51,7 @@ def recording_points(steps: int, points: int | None) -> Integers:
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """Seeds from their number or a list, checked."""
     if isinstance(seeds, Iterable):
-        chosen = [check.whole(seed, 0, "A seed") for seed in seeds]
+        chosen = [check.seed(seed) for seed in seeds]
     else:
         chosen = list(range(check.whole(seeds, 1, "The number of seeds")))
     if not chosen:

@@ -72,7 +72,7 @@ def train_live(
     for test episodes; without one, returns are NaN. A state is a possible goal once it was entered.
     """
     length = check.whole(steps, 1, "The number of steps")
-    check.whole(seed, 0, "The seed")
+    check.seed(seed, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
     given = AGENTS.build(agent)
