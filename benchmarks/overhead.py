@@ -6,14 +6,13 @@ Prints the speed of two threads over one, and the time of runner and store as a 
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 
 import monmdp
-from monmdp.study.executors import Outcome, Threads, Watch
-from monmdp.study.plan import BATCH, Batch
+from monmdp.study.executors import Deliver, Outcome, Threads, Watch
 from monmdp.study.runner import run_sweep
-from monmdp.study.sweep import Sweep
+from monmdp.study.sweep import BATCH, Batch, Sweep
 
 SWEEP = Sweep(environments=("Loop", "Hazard"), monitors=("Ask", "Experts"), seeds=BATCH)
 
@@ -23,10 +22,12 @@ class Timed(Threads):
 
     seconds = 0.0
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        for outcomes in super().outcomes(batches, watch):
-            self.seconds += sum(outcome.seconds for outcome in outcomes)
-            yield outcomes
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        def timed(outcome: Outcome) -> None:
+            self.seconds += outcome.seconds
+            deliver(outcome)
+
+        super().train(batches, timed, watch)
 
 
 if __name__ == "__main__":

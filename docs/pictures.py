@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
 import monmdp
-from monmdp.figures.style import INK, agent_styles, new_figure, styled
+from monmdp.figures.style import INK, agent_styles, styled
 from monmdp.statistics import steps_until_solved
 from monmdp.study.results import Results
 
@@ -67,7 +68,7 @@ def headline(folder: str) -> None:
         shares[agent] = 100.0 * (until[:, None] <= grid).mean(0)
     styles = agent_styles(HEADLINE)
     with styled():
-        figure = new_figure(7.0, 2.6)
+        figure = Figure(figsize=(7.0, 2.6))
         axes = figure.subplots()
         height = np.inf
         for agent in sorted(HEADLINE, key=lambda agent: -shares[agent][-1]):

@@ -48,10 +48,9 @@ def test_list_shows_every_name_and_the_options(capsys):
 
 def test_list_explains_the_options_of_agents(capsys):
     shown = output(capsys, "list")
-    assert "beta_bar=0.01: explore while β is above it." in shown
-    assert "observe_bonus=0.05: β_KL of the bound on the probability of observing." in shown
-    (explained,) = [line for line in shown.splitlines() if line.startswith("initial_q=None")]
-    assert "the largest return that the problem's visible rewards allow" in explained
+    assert "beta_bar: explore while β is above it." in shown
+    assert "observe_bonus: β_KL of the bound on the probability of observing." in shown
+    assert "the largest return that the problem's visible rewards allow" in shown
 
 
 def test_list_as_json(capsys):

@@ -23,7 +23,7 @@ ADDED = {
 SCRIPT = """
 import json
 import monmdp
-from monmdp.report.assembly import build_page
+from monmdp.report import build_page
 from monmdp.study.results import Results
 
 problem = monmdp.make("Loop", "Ask")

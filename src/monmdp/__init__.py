@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
     from monmdp.study.results import load, mean_curves
-    from monmdp.study.runner import run_sweep
+    from monmdp.study.runner import run_sweep, train
     from monmdp.study.store import save
     from monmdp.study.sweep import Sweep
-    from monmdp.study.train import train
     from monmdp.training.curves import Curves
     from monmdp.training.live import LiveCurves, train_live
     from monmdp.training.record import record
@@ -43,7 +42,7 @@ _LAZY = {
     "record": "monmdp.training.record",
     "run_sweep": "monmdp.study.runner",
     "save": "monmdp.study.store",
-    "train": "monmdp.study.train",
+    "train": "monmdp.study.runner",
     "train_live": "monmdp.training.live",
 }
 

@@ -36,9 +36,8 @@ ENVIRONMENTS = (*DEFAULT_STEPS, "Bottleneck")
 
 #: Environment → first and last learning rate; 1 elsewhere.
 ALPHA = {"Hazard": (0.5, 0.5), "TwoRoom3x5": (0.5, 0.5), "RiverSwim": (0.5, 0.05)}
-#: Monitor → last learning rate by environment, and the last learning rate elsewhere.
-FALLING_ALPHA = {"Experts": {"RiverSwim": 0.05}}
-FALLING_ALPHA_END = 0.1
+#: Monitor → largest last learning rate.
+LAST_ALPHA = {"Experts": 0.1}
 #: Environment → initial Q of the agents that start optimistically, and elsewhere.
 INITIAL_Q, INITIAL_Q_ELSEWHERE = {"RiverSwim": 50.0}, 1.0
 #: Environment → known lower bound of rewards and upper bound of values for model-based agents, and elsewhere.
@@ -51,17 +50,14 @@ def kind(name: str) -> str:
     return name.split("(", 1)[0]
 
 
-def paper_steps(problem: MonMDP) -> int:
-    """The paper's number of training steps for one of its 48 problems."""
-    return _budget(problem, problem.environment.name, problem.monitor.name)
+def paper_steps(problem: MonMDP, variants: bool = False) -> int:
+    """The paper's number of training steps for one of its 48 problems.
 
-
-def variant_steps(problem: MonMDP) -> int:
-    """The paper's number of training steps for one of its problems or a variant, such as `Empty + Ask(cost=0.5)`."""
-    return _budget(problem, kind(problem.environment.name), kind(problem.monitor.name))
-
-
-def _budget(problem: MonMDP, environment: str, monitor: str) -> int:
+    variants: also for problems with other options, such as `Empty + Ask(cost=0.5)`.
+    """
+    environment, monitor = problem.environment.name, problem.monitor.name
+    if variants:
+        environment, monitor = kind(environment), kind(monitor)
     if environment not in DEFAULT_STEPS or monitor not in STEP_FACTOR:
         raise MonMDPError(f"{problem.name} is not one of the paper's problems; specify the number of training steps.")
     return DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
@@ -70,8 +66,7 @@ def _budget(problem: MonMDP, environment: str, monitor: str) -> int:
 def learning_rate(environment: str, monitor: str) -> Schedule:
     """The paper's α for an environment and a monitor, both as class names."""
     first, last = ALPHA.get(environment, (1.0, 1.0))
-    if monitor in FALLING_ALPHA:
-        last = FALLING_ALPHA[monitor].get(environment, FALLING_ALPHA_END)
+    last = min(last, LAST_ALPHA.get(monitor, last))
     return first if first == last else (first, last)
 
 

@@ -15,7 +15,7 @@ import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import STATEMENTS, check_claims
 from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
-from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter, random_diameter
+from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter
 from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import Results
 from monmdp.study.sweep import PAPER_AGENTS
@@ -339,7 +339,6 @@ def test_no_policy_has_a_smaller_diameter_than_the_fastest(environment, monitor)
     reached = monmdp.goal_relative_diameter(problem, shortest_paths(problem)).max()
     assert reached == pytest.approx(fastest_diameter(problem), rel=0.01)
     assert reached >= fastest_diameter(problem) - 1e-9
-    assert random_diameter(problem) > 2 * reached
 
 
 class Long(Made):
@@ -369,18 +368,15 @@ class OneProblem:
     ("factor", "verdict", "words"),
     [
         (0.9, CONFIRMED, "bound 0.094"),
-        (1.5, UNKNOWN, "above the bound of the fastest ρ"),
-        (1e6, REFUTED, "above even the bound of random ρ"),
+        (1.5, REFUTED, "above the bound of the fastest ρ"),
     ],
 )
 def test_theorem_1_where_its_bound_is_below_1(factor, verdict, words):
-    steps = 1_000_000_000 if verdict == REFUTED else 10_000_000
-    results = OneProblem(Long(factor, steps))
+    results = OneProblem(Long(factor, 10_000_000))
     answer = exploring_against_bound(results, "Loop", "Full")
     assert answer.verdict == verdict
     assert words in answer.measured
     assert "fastest ρ: D̄ = 13" in answer.bound
-    assert "random ρ: D̄ = 1142" in answer.bound
     assert check_claims(results)[-1].verdict == verdict
 
 

@@ -22,8 +22,8 @@ import monmdp
 from monmdp.cli import main
 from monmdp.environments import Rule
 from monmdp.figures import FIGURES, draw_figure, draw_figures
-from monmdp.figures.curves import return_limits
-from monmdp.figures.data import SHOWN_POINTS, FigureData, shown_points
+from monmdp.figures.curves import SHOWN_POINTS, return_limits, shown_points
+from monmdp.figures.data import FigureData
 from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
 from monmdp.study.results import Results
 from monmdp.study.store import Store
@@ -301,7 +301,7 @@ def boxes(request):
             except monmdp.MonMDPError:
                 return None
             with styled():
-                figure.canvas.draw()
+                figure.draw_without_rendering()
                 known[which, name] = (figure.bbox.size, {text: text.get_window_extent() for text in texts(figure)})
         return known[which, name]
 

@@ -16,10 +16,8 @@ from scipy import stats
 import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import check_claims
-from monmdp.report import REPLAYS, Replay, build_page, overview, write_page
-from monmdp.report.assembly import assemble, page_data, script_json
-from monmdp.report.inspector import best_actions, inspector_data
-from monmdp.report.overview import kept_points, pack
+from monmdp.report import REPLAYS, Replay, assemble, build_page, page_data, script_json, write_page
+from monmdp.report.data import best_actions, inspector_data, kept_points, pack
 from monmdp.study.results import Results
 from monmdp.study.snapshots import take_snapshots
 from monmdp.training.metrics import METRICS
@@ -178,7 +176,7 @@ def test_the_page_lists_the_metrics_of_the_table(data):
 
 def test_a_new_metric_reaches_the_page(folder, monkeypatch):
     metric = replace(METRICS[1], label="new metric", description="A metric that no other module knows.")
-    monkeypatch.setattr(overview, "METRICS", (*METRICS[:1], metric))
+    monkeypatch.setattr("monmdp.report.data.METRICS", (*METRICS[:1], metric))
     data = page_data(Results(folder), (), None)
     assert data["metrics"][1]["label"] == "new metric"
     assert list(data["problems"][0]["cells"][0]["curves"]) == ["return", "observed"]
@@ -189,8 +187,6 @@ def test_agents_have_the_share_of_their_solved_runs(folder, data):
     for agent in data["agents"]:
         runs = tables[tables["agent"] == agent["name"]]
         assert agent["share"] == pytest.approx(runs["solved"].mean())
-        assert agent["evaluated"] == runs["monitor"].nunique()
-        assert agent["allSolved"] == runs.groupby("monitor", observed=True)["solved"].all().sum()
     assert data["runs"] == len(tables)
 
 

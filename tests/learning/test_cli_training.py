@@ -14,8 +14,6 @@ from comparing import CURVES, TABLES, same
 
 import monmdp
 from monmdp.cli import main
-from monmdp.cli.training import progress_of
-from monmdp.study.train import Status
 from monmdp.training.metrics import METRICS
 
 FIELDS = [
@@ -77,16 +75,6 @@ def test_rewards_that_can_never_be_observed_are_reported(capsys):
     assert exact.cautious_return < exact.optimal_return
     assert "should have been seen" in out
     assert "cautious return" not in train(capsys, "Loop", "Ask", "--agent", "Naive", "--steps", "100")
-
-
-def test_progress_bar():
-    """Before the first step the bar keeps its text about compiling; then it shows means over the started seeds."""
-    waiting = Status(np.zeros(2, np.int64), 100, np.full(2, np.nan), np.zeros(2, np.int64))
-    assert progress_of(waiting) == {}
-    started = Status(np.array([30, 0]), 100, np.array([0.5, np.nan]), np.array([7, 0]))
-    shown = progress_of(started)
-    assert (shown["completed"], shown["total"]) == (30, 200)
-    assert shown["description"] == "training: return 0.5000, 7 rewards observed"
 
 
 def test_save_everything(capsys, tmp_path):

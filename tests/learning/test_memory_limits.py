@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tracemalloc
+from concurrent.futures import wait
 
 import gymnasium
 import numpy as np
@@ -14,7 +15,6 @@ import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.base import memory_bytes
 from monmdp.protocol import paper_job
-from monmdp.study.executors import Threads
 from monmdp.world import compact
 
 
@@ -42,11 +42,11 @@ def test_too_little_memory_for_one_seed(monkeypatch):
 
 def test_memory_limits_the_seeds_at_the_same_time_and_not_the_results(monkeypatch):
     """Hazard + Button: 160 pairs, so 4 · 160 · (160 + 32) bytes per seed and schedules, about 130 kB."""
-    problem, running, finish = monmdp.make("Hazard", "Button"), [], Threads._finish
+    problem, running = monmdp.make("Hazard", "Button"), []
 
-    def counted_finish(self, key):
-        running.append(len(self.running))
-        return finish(self, key)
+    def counted_wait(futures, **options):
+        running.append(len(futures))
+        return wait(futures, **options)
 
     def train(room: int) -> monmdp.Curves:
         monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
@@ -54,7 +54,7 @@ def test_memory_limits_the_seeds_at_the_same_time_and_not_the_results(monkeypatc
         running.clear()
         return monmdp.train(problem, "Directed", 5, steps=500, points=10, threads=4)
 
-    monkeypatch.setattr(Threads, "_finish", counted_finish)
+    monkeypatch.setattr("monmdp.study.executors.wait", counted_wait)
     plenty = train(10**9)
     assert max(running) == 4
     for room, most in ((200_000, 1), (600_000, 3)):

@@ -110,7 +110,7 @@ def test_folders_that_cannot_be_written(capsys, tmp_path):
     (tmp_path / "file").write_text("in the way")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         message = error_of(capsys, "reproduce", *TINY_WORDS, "--out", str(folder))
-        assert f"{folder} cannot be written" in message
+        assert f"{folder}/monmdp.json cannot be written" in message
     assert (tmp_path / "file").read_text() == "in the way"
 
 

@@ -13,9 +13,8 @@ import monmdp
 from monmdp import MonMDPError, Sweep
 from monmdp.paper.presets import ABLATIONS, preset
 from monmdp.study import executors
-from monmdp.study.plan import requested
 from monmdp.study.results import Results
-from monmdp.study.sweep import narrowed
+from monmdp.study.sweep import narrowed, requested
 
 #: The paper's training steps, as its appendix lists them.
 STEPS = {

@@ -93,7 +93,7 @@ def test_every_number_of_a_schedule_counts():
 def test_it_is_the_same_in_every_process():
     """A resumed sweep or another machine must find earlier results, whatever the hash seed of the process."""
     script = (
-        "import json; from monmdp.study.plan import requested; from monmdp.paper.presets import preset; "
+        "import json; from monmdp.study.sweep import requested; from monmdp.paper.presets import preset; "
         "print(json.dumps([request.identity for request in requested(preset('quick'))]))"
     )
     processes = [start(script=script, PYTHONHASHSEED=seed) for seed in ("1", "2")]

@@ -9,8 +9,7 @@ import pytest
 
 import monmdp
 from monmdp.agents import Naive
-from monmdp.study.plan import requested
-from monmdp.study.sweep import read_sweeps
+from monmdp.study.sweep import read_sweeps, requested
 
 TOML = """
 [[sweep]]

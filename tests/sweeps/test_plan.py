@@ -10,7 +10,7 @@ from sweeping import TINY, assert_same
 
 import monmdp
 from monmdp.study import executors
-from monmdp.study.plan import remaining, requested
+from monmdp.study.sweep import remaining, requested
 
 MANY = monmdp.Sweep(["Walk", "Loop"], ["Full"], ["Naive", "UCB"], seeds=60, steps=100)
 

@@ -7,8 +7,8 @@ import pytest
 from sweeping import assert_same, finished
 
 import monmdp
-from monmdp.figures.data import mean_curve
-from monmdp.report.assembly import page_data
+from monmdp.figures.curves import mean_curve
+from monmdp.report import page_data
 from monmdp.study import results as study
 from monmdp.study import store
 from monmdp.study.results import Results

@@ -7,7 +7,7 @@ from sweeping import single_job
 
 import monmdp
 from monmdp.paper.presets import PRESETS, preset
-from monmdp.study.plan import requested
+from monmdp.study.sweep import requested
 
 STEPS = {
     "Empty": 5_000, "Loop": 5_000, "Hazard": 10_000, "OneWay": 10_000, "Corridor": 30_000, "TwoRoom2x11": 5_000,

@@ -119,7 +119,7 @@ def discover(memory, state):
 def is_inaccurate(memory, env_pair, log_time):
     """Whether the 95% interval of a reward is wider than wanted, and it was seen less than log(t + 2) / β̄E times."""
     status, seen, squares = memory.status[0], memory.reward_counts[env_pair], memory.reward_squares[env_pair]
-    if not status.noisy or seen == 0 or seen * memory.beta_uncertain > log_time:
+    if seen == 0 or seen * memory.beta_uncertain > log_time:
         return False
     wanted = memory.accuracy * (status.highest_reward - status.lowest_reward)
     return seen == 1 or 1.96 * math.sqrt(squares / (seen - 1) / seen) > wanted
@@ -132,6 +132,7 @@ def write_success(memory, purpose, states, step, success):
     Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
     """
     model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
+    seen, missed = memory.reward_counts, memory.missed
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
     for i in range(len(states)):
@@ -139,22 +140,22 @@ def write_success(memory, purpose, states, step, success):
         for action in range(n_actions):
             pair = states[i] * n_actions + action
             env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
-            tries, missed = model.tries[group], memory.missed[env_pair]
+            tries = model.tries[group]
             if purpose == VISIT:
                 g = 1.0 if memory.visits[pair] <= status.level and memory.discovered[states[i]] else 0.0
             elif purpose == DISCOVER and tries == 0:
                 if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
                     g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
-                needs_observation = memory.observe and memory.reward_counts[env_pair] == 0 and missed < patience
+                needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
             elif log_time > memory.beta_certain * tries or (
                 log_time > memory.beta_uncertain * tries
                 and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
             ):
                 g = NEARLY_SURE
             else:
-                sought_again = memory.given_up[env_pair] and missed < FINAL_GIVE_UP_FACTOR * log_time
-                needs_observation = sought_again or is_inaccurate(memory, env_pair, log_time)
+                sought_again = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
+                needs_observation = sought_again or (status.noisy and is_inaccurate(memory, env_pair, log_time))
             if needs_observation:
                 chance = factored_model.observe_chance(model, pair)
                 g = min(chance, NEARLY_SURE if purpose == REFINE else 1.0) if chance >= worthwhile else 0.0

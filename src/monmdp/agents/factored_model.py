@@ -129,11 +129,9 @@ def reconsider(pool, pair):
 
 
 @internal
-def reconsider_group(pool, group, tries, visits):
-    """Reconsider all visited pairs of a group if its tries have just doubled; returns the number of changes."""
+def reconsider_group(pool, group, visits):
+    """Reconsider all visited pairs of a group; returns the number of changes."""
     changes = 0
-    if tries & (tries - 1) > 0:
-        return changes
     for k in range(pool.offsets[group], pool.offsets[group + 1]):
         if visits[pool.members[k]] > 0:
             changes += reconsider(pool, pool.members[k])
@@ -175,8 +173,11 @@ def learn_model(model, transition):
         if not transition.terminated:
             changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
             changes += count_outcome(model.shifts, pair, model.monitor_state[next_state])
-        changes += reconsider_group(model.shifts, monitor_pair, model.monitor_tries[monitor_pair], model.visits)
-        changes += reconsider_group(model.ends, group, model.tries[group], model.visits)
+        tries, monitor_tries = model.tries[group], model.monitor_tries[monitor_pair]
+        if monitor_tries & (monitor_tries - 1) == 0:
+            changes += reconsider_group(model.shifts, monitor_pair, model.visits)
+        if tries & (tries - 1) == 0:
+            changes += reconsider_group(model.ends, group, model.visits)
     model.changes[0] += changes
 
 

@@ -7,8 +7,6 @@ import io
 import os
 import platform
 import re
-import shutil
-import subprocess
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
@@ -74,17 +72,12 @@ class Finding:
     advice: str = ""
 
 
-def run_check(name: str, check: Callable[[], str], advice: str, unavailable: Any = ()) -> Finding:
-    """Run a check, which returns a message and may print and fail in any way.
-
-    unavailable: error of a part that is installed correctly and cannot be used on this machine.
-    """
+def run_check(name: str, check: Callable[[], str], advice: str) -> Finding:
+    """Run a check, which returns a message and may print and fail in any way."""
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             return Finding(name, "works", check())
-    except unavailable as reason:
-        return Finding(name, "missing", str(reason))
     except (Exception, SystemExit) as error:  # other packages may raise anything
         lines = [type(error).__name__, *str(error).strip().splitlines()[:1]]
         return Finding(name, "broken", ": ".join(lines), f"{name}: {advice}")
@@ -117,16 +110,15 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, str]:
-    """System, cores, memory and GPU of this machine; nvidia-smi knows GPUs without any Python package."""
+    """System, cores, memory and GPU of this machine."""
     from monmdp.machine import available_bytes, n_cores, readable
 
-    gpu = "none (no NVIDIA driver)"
-    if program := shutil.which("nvidia-smi"):
-        query = [program, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-        try:
-            gpu = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-        except (OSError, subprocess.SubprocessError):
-            gpu = "an NVIDIA driver is installed and does not respond"
+    try:
+        from monmdp.cuda.driver import Device
+
+        gpu = Device().name
+    except Exception as error:  # packages and drivers may raise anything
+        gpu = f"none: {error}"
     return {
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "cores": f"{n_cores()} of {os.cpu_count()} available; training uses {n_cores()} threads by default",
@@ -160,12 +152,6 @@ def _import(packages: Iterable[str]) -> str:
     return ", ".join(f"{package} {installed_version(package)}" for package in packages)
 
 
-def _open_gpu() -> str:
-    from monmdp.cuda.driver import Device
-
-    return f"{Device().name} works"
-
-
 CORE_CHECKS: dict[str, Callable[[], str]] = {
     "exact solutions": _solve,
     "Gymnasium": _step,
@@ -188,15 +174,13 @@ def check_cache() -> list[Finding]:
     if not can_be_written(current, CACHE_BYTES):
         message = f"{folder} cannot be written or its disk is full, so every process compiles its kernels"
         return [Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")]
-    sizes = {path: path.stat().st_size for path in folder.rglob("*") if path.is_file()}
-    old = sum(size for path, size in sizes.items() if current not in path.parents)
+    size = readable(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
     kernels = f"{len(list(current.rglob('*.nbc')))} compiled kernels"
-    total = f"{readable(sum(sizes.values()))}, {readable(old)} of it from other versions"
-    return [Finding("cache", "works", f"{folder}: {kernels}, {total}; clear with rm -r {folder}")]
+    return [Finding("cache", "works", f"{folder}: {kernels}, {size} in all; clear with rm -r {folder}")]
 
 
 def check_extras() -> list[Finding]:
-    """Every extra of the installed package: its packages are imported, and a GPU is opened."""
+    """Every extra of the installed package: its packages are imported."""
     findings = []
     for extra, packages in requirements().items():
         missing = [package for package in packages if installed_version(package) is None]
@@ -204,8 +188,7 @@ def check_extras() -> list[Finding]:
         if extra and missing:
             findings.append(Finding(extra, "missing", f"not installed: {', '.join(missing)}; {install}"))
         elif extra:
-            check = _open_gpu if extra == "cuda" else partial(_import, packages)
-            findings.append(run_check(extra, check, f"reinstall with {install}", unavailable=MonMDPError))
+            findings.append(run_check(extra, partial(_import, packages), f"reinstall with {install}"))
     return findings
 
 
@@ -239,9 +222,10 @@ class Bench(Command):
 
     def run(self, console: Console) -> None:
         from monmdp.paper import benchmark
+        from monmdp.study.executors import uses_gpu
 
         check_file(self.save, ".md")
-        on_gpu = self._on_gpu()
+        on_gpu = uses_gpu(self.device)
         measure = benchmark.measure_gpu if on_gpu else benchmark.measure_cpu
         with progress("measuring (kernels are compiled first)") as update:
             values, sentences = measure(self.quick, update)
@@ -262,10 +246,3 @@ class Bench(Command):
             console.print(terminal(SPEED_COLUMNS, rows, machine_name, "llrrr"))
         for sentence in sentences:
             print_line(console, sentence)
-
-    def _on_gpu(self) -> bool:
-        if self.device == "cpu":
-            return False
-        from monmdp.cuda.backend import chosen
-
-        return chosen(self.device) == "cuda"

@@ -48,28 +48,32 @@ class List(Command):
 
 
 def _print_kind(console: Console, registry: Any) -> None:
-    """Every entry of one kind with its options and defaults; options of base classes are explained once."""
+    """Every entry of one kind with its options, then the base classes, which explain shared options."""
     entries = {name: registry.find(name) for name in registry}
-    bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
     common = set.intersection(*(set(_defaults(entry)) for entry in entries.values()))
-    rows = []
+    bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
+    rows, shared = [], []
     for name, entry in entries.items():
-        origin, own = registry.origin(name), _meanings(entry)
-        summary = (inspect.getdoc(entry) or "").partition("\n")[0] + (f" ({origin})" if origin else "")
         options = {option: default for option, default in _defaults(entry).items() if option not in common}
-        lines = [", ".join(f"{option}={default}" for option, default in options.items() if option not in own)]
-        lines += [f"{option}={default}: {own[option]}" for option, default in options.items() if option in own]
-        text = "".join(f"\n{line}" for line in lines if line)
-        rows.append((Text(name, "bold"), Text.assemble(summary, (text, "dim"))))
-    shared = [
-        (f"{option}={_defaults(base)[option]}", meaning)
-        for base in filter(dataclasses.is_dataclass, bases)
-        for option, meaning in _meanings(base).items()
-    ]
+        rows.append(_row(name, entry, options, registry.origin(name)))
+    for base in bases:
+        defaults = _defaults(base) if dataclasses.is_dataclass(base) else {}
+        if options := {option: default for option, default in defaults.items() if option in vars(base)}:
+            shared.append(_row(base.__name__, base, options))
     for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
         table = terminal((), cells, title)
         table.columns[0].no_wrap = True
         console.print(table, "")
+
+
+def _row(name: str, entry: Any, options: dict[str, str], origin: str | None = None) -> tuple[Text, Text]:
+    """Name, docstring and options with their defaults; each option in the docstring begins a line."""
+    summary, _, details = (inspect.getdoc(entry) or "").partition("\n\n")
+    parts = [", ".join(f"{option}={default}" for option, default in options.items())]
+    parts.append(re.sub(r"\n(?![\w, ]+: )", " ", details))
+    return Text(name, "bold"), Text.assemble(
+        summary, f" ({origin})" if origin else "", ("".join(f"\n{part}" for part in parts if part), "dim")
+    )
 
 
 def _defaults(entry: Any) -> dict[str, str]:
@@ -80,17 +84,6 @@ def _defaults(entry: Any) -> dict[str, str]:
         value = field.default if factory is dataclasses.MISSING else factory()
         defaults[field.name] = "required" if value is dataclasses.MISSING else repr(value)
     return defaults
-
-
-def _meanings(entry: Any) -> dict[str, str]:
-    """Option → meaning, from parts such as `cost, fee: price of a reward.` of the docstring of a class."""
-    option = f"(?:{'|'.join(_defaults(entry))})"
-    names = rf"(?:^|(?<=\. ))({option}(?:(?:, | and ){option})*): "
-    parts = re.split(names, inspect.cleandoc(entry.__doc__ or ""), flags=re.MULTILINE)
-    meanings: dict[str, str] = {}
-    for options, meaning in zip(parts[1::2], parts[2::2], strict=True):
-        meanings |= dict.fromkeys(re.split(", | and ", options), " ".join(meaning.partition("\n\n")[0].split()))
-    return meanings
 
 
 @dataclass(frozen=True)

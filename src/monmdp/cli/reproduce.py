@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,8 @@ from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.executors import Executor
-    from monmdp.study.plan import Batch
     from monmdp.study.runner import Report, Watcher
-    from monmdp.study.sweep import Sweep
+    from monmdp.study.sweep import Batch, Sweep
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
@@ -55,8 +53,8 @@ class Reproduce(Command):
     dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
-        from monmdp.study.plan import parse_shard
         from monmdp.study.runner import plan_sweep, run_sweep
+        from monmdp.study.sweep import parse_shard
 
         shard, sweeps = parse_shard(self.shard), self._sweeps()
         if self.dry_run:
@@ -78,7 +76,6 @@ class Reproduce(Command):
         summary = f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
         nothing = f"Nothing to do: all {report.skipped} runs are in {report.folder}."
         print_line(console, summary if report.runs else nothing)
-        _print_solved(console, report)
         for line in report.failures[:20]:
             print_line(console, f"failed: {line}", "red")
         if report.failures:
@@ -133,13 +130,12 @@ def _display(console: Console) -> Iterator[Watcher]:
             nonlocal logged
             now = time.monotonic()
             elapsed = max(now - started, 1e-9)
-            done = max(steps, round(report.steps * report.done / max(report.runs, 1)))
-            speed = f"{done / elapsed / 1e6:.2f} million steps/s"
-            update(done, report.steps, f"{report.done}/{report.runs} runs, {speed}")
+            speed = f"{steps / elapsed / 1e6:.2f} million steps/s"
+            update(steps, report.steps, f"{report.done}/{report.runs} runs, {speed}")
             if not console.is_terminal and now - logged >= LOG_EVERY:
                 logged = now
-                fraction = report.done_seconds / max(report.planned_seconds, 1e-9)
-                left = f"{speed}, about {elapsed * (1 / fraction - 1):.0f} s left" if fraction else "compiling kernels"
+                seconds = elapsed * (report.steps / max(steps, 1) - 1)
+                left = f"{speed}, about {seconds:.0f} s left" if steps else "compiling kernels"
                 print_line(console, f"{report.done} of {report.runs} runs, {left}")
 
         yield show
@@ -161,26 +157,3 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
         "time": f"about {seconds:,.0f} s on {cores} cores",
         "folder": str(report.folder),
     }
-
-
-def _print_solved(console: Console, report: Report) -> None:
-    """Percentage of seeds that ended optimal, problems × agents."""
-    from monmdp.study.results import Results
-
-    requested = {request.identity for request in report.requested}
-    cells = [cell for cell in Results(report.folder, required=False).cells.values() if cell.identity in requested]
-    with ThreadPoolExecutor() as pool:  # each cell is a file or several
-        fractions = pool.map(lambda cell: cell.solved.mean(), cells)
-    solved = dict(zip((cell.identity for cell in cells), fractions, strict=True))
-    agents = list(dict.fromkeys(request.job.agent_name for request in report.requested))
-    rows: dict[str, dict[str, list[str]]] = {}
-    for request in report.requested:
-        if request.identity in solved:
-            row = rows.setdefault(request.job.problem.name, {})
-            row.setdefault(request.job.agent_name, []).append(f"{solved[request.identity]:.0%}")
-    if not rows:
-        return
-    body = [[name, *(", ".join(row.get(agent, "–")) for agent in agents)] for name, row in rows.items()]
-    table = terminal(("problem", *agents), body, "seeds that ended optimal", "l" + "r" * len(agents))
-    table.columns[0].no_wrap = True
-    console.print(table)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -20,9 +21,10 @@ from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
     from monmdp.paper.evidence import Claim
+    from monmdp.study.results import CellResults
     from monmdp.study.results import Results as StoredResults
 
-RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs")
+RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs", "solved")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
@@ -53,18 +55,22 @@ class Results(Command):
         results = study.Results(self.folder, required=False)
         if self.verify:
             _verify(results, messages)
-        cells = [
-            {**{key: cell.settings[key] for key in RUN_COLUMNS[:-1]}, "cell": cell.identity, "runs": len(cell.seeds)}
-            for cell in results.cells.values()
-        ]
-        runs = sum(len(cell.seeds) for cell in results.cells.values())
+        with ThreadPoolExecutor() as pool:  # each cell is a file or several
+            cells = list(pool.map(_summary, results.cells.values()))
+        runs = sum(cell["runs"] for cell in cells)
         size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
         if self.json:
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
             return
-        rows = [[str(cell[column]) for column in RUN_COLUMNS] for cell in cells]
-        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrr"))
+        rows = [[*(str(cell[name]) for name in RUN_COLUMNS[:-1]), f"{cell['solved']:.0%}"] for cell in cells]
+        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrrr"))
         print_warnings(console, results.damaged)
+
+
+def _summary(cell: CellResults) -> dict[str, Any]:
+    """Names, steps and number of runs of a cell, and the fraction that ended with the target return."""
+    names = {key: cell.settings[key] for key in ("environment", "monitor", "agent", "steps")}
+    return {**names, "cell": cell.identity, "runs": len(cell.seeds), "solved": float(cell.solved.mean())}
 
 
 def _verify(results: StoredResults, messages: Console) -> None:
@@ -118,8 +124,7 @@ class Figure(Command):
     monitor: Annotated[str | None, option("Button")] = None  # Monitor, for figures that show one problem.
 
     def run(self, console: Console) -> None:
-        from monmdp.figures import FIGURES, draw_figures, figure_kind
-        from monmdp.figures.drawing import DEFAULT_PROBLEM
+        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
         from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
@@ -166,6 +171,7 @@ class Claims(Command):
     def run(self, console: Console) -> None:
         from monmdp.paper.claims import check_claims
         from monmdp.study.results import Results as StoredResults
+        from monmdp.study.store import write_atomically
 
         out = self.folder / "claims.md" if self.out is None else self.out
         if out.suffix not in (".md", ".csv"):
@@ -173,11 +179,7 @@ class Claims(Command):
         results, messages = StoredResults(self.folder), shared.new_console(stderr=True)
         with messages.status("checking claims …"):
             claims = check_claims(results)
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _write(out, claims, self.details)
-        except OSError as error:
-            raise MonMDPError(f"{out} cannot be written: {error.strerror}; choose another file with --out.") from None
+        write_atomically(out, _as_text(claims, out.suffix, self.details).encode())
         counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
         if self.json:
             print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
@@ -202,19 +204,18 @@ def _with_colour(cells: Sequence[str]) -> list[str | Text]:
     return [*cells[:-1], Text(cells[-1], VERDICTS[cells[-1]])]
 
 
-def _write(path: Path, claims: list[Claim], details: bool) -> None:
-    """Write one row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
-    if path.suffix == ".md":
+def _as_text(claims: list[Claim], suffix: str, details: bool) -> str:
+    """One row per claim; with details, one row per claim and problem (.csv) or further tables (.md)."""
+    if suffix == ".md":
         text = markdown(CLAIM_COLUMNS, map(CLAIM_CELLS, claims)) + "\n"
         for claim in claims if details else ():
             table = markdown(DETAIL_COLUMNS, map(DETAIL_CELLS, claim.details))
             text += f"\n## {claim.claim}\n\nExpected: {claim.expected}.\n\n{table}\n"
-    elif details:
+        return text
+    if details:
         rows = [(claim.claim, *DETAIL_CELLS(detail)) for claim in claims for detail in claim.details]
-        text = csv_text(("claim", *DETAIL_COLUMNS), rows)
-    else:
-        text = csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
-    path.write_text(text, encoding="utf-8")
+        return csv_text(("claim", *DETAIL_COLUMNS), rows)
+    return csv_text(CLAIM_COLUMNS, map(CLAIM_CELLS, claims))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json as json_text
 import math
 import os
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -27,11 +26,10 @@ from monmdp.cli import shared
 from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
 from monmdp.render.text import GLYPHS
-from monmdp.tables import terminal
+from monmdp.tables import csv_text, terminal
 
 if TYPE_CHECKING:
     from monmdp.study.snapshots import Run
-    from monmdp.study.train import Status
     from monmdp.training.curves import Curves
 
 FASTEST = 4096
@@ -75,11 +73,12 @@ class Train(TrainingArguments):
         shared.check_file(self.plot, ".png", ".pdf", ".svg")
         problem = self.problem()
         with shared.progress("preparing (the first run compiles kernels)") as update:
-            from monmdp.study.train import train
+            from monmdp.study.runner import train
 
-            names = ("agent", "seeds", "steps", "points", "evaluation", "threads", "device")
-            options: dict[str, Any] = {name: getattr(self, name) for name in names}
-            curves = train(problem, **options, progress=lambda status: update(**progress_of(status)))
+            curves = train(
+                problem, self.agent, self.seeds, self.steps, self.points, self.evaluation, self.threads,
+                lambda done, total: update(done, total, "training" if done else None), self.device,
+            )  # fmt: skip
         if self.save is not None:
             save_curves(curves, self.save)
         if self.plot is not None:
@@ -93,20 +92,6 @@ class Train(TrainingArguments):
         for content, path in (("Curves", self.save), ("Plot", self.plot)):
             if path is not None:
                 print_line(console, f"{content} written to {path}.")
-
-
-def progress_of(status: Status) -> dict[str, Any]:
-    """What the progress bar shows: training steps, mean greedy return and rewards observed."""
-    started = status.done > 0
-    if not started.any():
-        return {}
-    returns = status.returns[started & ~np.isnan(status.returns)]
-    mean = f"return {returns.mean():.4f}, " if len(returns) else ""
-    return {
-        "description": f"training: {mean}{status.observed[started].mean():,.0f} rewards observed",
-        "completed": float(status.done.sum()),
-        "total": status.steps * len(status.done),
-    }
 
 
 def _outcome(curves: Curves) -> dict[str, str]:
@@ -140,10 +125,8 @@ def save_curves(curves: Curves, path: Path) -> None:
 
         seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
         columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(["seed", "step", *(metric.column for metric in METRICS)])
-            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+        header = ["seed", "step", *(metric.column for metric in METRICS)]
+        path.write_text(csv_text(header, zip(*(column.tolist() for column in columns), strict=True)))
         return
     names = ("steps", "visit_counts", "q", "reward_model", "seeds")
     summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
@@ -173,13 +156,13 @@ class Watch(TrainingArguments):
         run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
         with console.status("Preparing (the first run compiles kernels) …"):
             run.advance(0)
-        last, paused = None, False
+        paused = False
         with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
             while True:
                 deadline = time.monotonic() + seconds
                 if not paused:
-                    last = advance(run, speed)
-                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                    run.advance(run.step + speed)
+                live.update(picture(run, "paused" if paused else f"{speed} steps per picture"), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
                 for key in keys_pressed(deadline):
@@ -192,7 +175,7 @@ class Watch(TrainingArguments):
                     elif key in "-_":
                         speed = max(1, speed // 2)
                     elif key in "sS" and paused:
-                        last = advance(run, 1)
+                        run.advance(run.step + 1)
 
 
 @contextmanager
@@ -219,53 +202,26 @@ def keyboard() -> Iterator[Callable[[float], str]]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, terminal_settings)
 
 
-class LastStep(NamedTuple):
-    """The last training step: joint pair, whether its reward was observed, and whether the agent explored."""
-
-    pair: int
-    observed: bool
-    explored: bool
-
-
-def advance(run: Run, steps: int) -> LastStep | None:
-    """Train for some steps, at most to the end; returns the last one, None if the run had ended."""
-    until = min(run.step + steps, run.job.steps)
-    if until == run.step:
-        return None
-    run.advance(until - 1)
-    visits, tally = run.visits, run.tally
-    run.advance(until)
-    pair = int((run.visits - visits).argmax())
-    return LastStep(pair, run.tally.observed > tally.observed, run.tally.exploring > tally.exploring)
-
-
-def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
+def picture(run: Run, state: str) -> RenderableType:
     """The run as rows of facts and, if the environment has positions, one grid per monitor state."""
-    parts: list[RenderableType] = [terminal((), _facts(run, last).items())]
+    parts: list[RenderableType] = [terminal((), _facts(run).items())]
     if run.job.problem.environment.layout is not None:
         parts += [_grids(run), Text(LEGEND, style="dim")]
     return Group(*parts, Text(f"{state}   {KEYS}", style="dim"))
 
 
-def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
+def _facts(run: Run) -> dict[str, str]:
     job, problem, metrics = run.job, run.job.problem, run.metrics()
-
-    def described(pair: int) -> str:
-        state, action = divmod(pair, problem.n_actions)
-        return f"{problem.action_label(action)} in {problem.state_label(state)}"
-
-    facts: dict[str, RenderableType] = {
+    facts = {
         "agent": f"{job.agent_name} in {problem.name}, seed {run.seed}",
         "step": f"{run.step:,} of {job.steps:,}",
+        "state": problem.state_label(run.state),
     }
     if not math.isnan(metrics["beta"]):
         facts["β"] = f"{metrics['beta']:.4g}, threshold {getattr(job.agent, 'beta_bar', math.nan):g}"
     if run.goal >= 0:
-        facts["goal"] = described(run.goal)
-    if last is not None:
-        mode = ("explore", "bold magenta") if last.explored else ("exploit", "bold green")
-        reward = "observed" if last.observed else "hidden"
-        facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
+        state, action = divmod(run.goal, problem.n_actions)
+        facts["goal"] = f"{problem.action_label(action)} in {problem.state_label(state)}"
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
     facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"

@@ -1,7 +1,128 @@
-"""Figures of a results folder, drawn by name: vector PDF, PNG, and the plotted numbers as CSV."""
+"""Figures of a results folder, drawn by name: vector PDF, PNG, and the plotted numbers as CSV.
+
+The same data give the same bytes.
+"""
 
 from __future__ import annotations
 
-from monmdp.figures.drawing import FIGURES, FigureKind, draw_figure, draw_figures, figure_kind
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-__all__ = ["FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]
+from monmdp.errors import MonMDPError, nearest
+from monmdp.figures import curves, environments, heatmaps, scores
+from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
+from monmdp.figures.style import styled
+from monmdp.study.results import Results
+from monmdp.study.store import folder_name, write_atomically
+from monmdp.tables import csv_text
+
+__all__ = ["DEFAULT_PROBLEM", "FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A figure of a results folder; `draw` raises a `MonMDPError` where data are missing.
+
+    single: it shows a single problem, which can be chosen.
+    """
+
+    name: str
+    description: str
+    draw: Callable[[FigureData], Drawing]
+    single: bool = False
+
+
+RIVER = "River Swim + Button"
+_KINDS = (
+    FigureKind("returns", "greedy return during training: main environments", partial(curves.returns, main=True)),
+    FigureKind("returns-all", "greedy return during training: all environments", curves.returns),
+    FigureKind("observed", "rewards observed during training: main environments", partial(curves.observed, main=True)),
+    FigureKind("observed-all", "rewards observed during training: all environments", curves.observed),
+    FigureKind("beta", "β during training and its threshold: all environments", curves.beta),
+    FigureKind("beta-run", f"β of one run among all seeds: {RIVER}", curves.beta_run, single=True),
+    FigureKind("visits", f"visits of every pair in one run of every agent: {RIVER}", heatmaps.visits, single=True),
+    FigureKind("q-values", f"Q of one run of every agent and Q*: {RIVER}", heatmaps.q_values, single=True),
+    FigureKind("environments", "every environment as a picture", environments.environments),
+    FigureKind("solved", "seeds that ended optimal, as a table: problems × agents", heatmaps.solved),
+    FigureKind("steps-to-solve", "seeds solved permanently by each step: all environments", curves.steps_to_solve),
+    FigureKind("solving", "all runs solved permanently by each part of the training budget", scores.solving),
+    FigureKind("profiles", "performance profiles over all problems", scores.profiles),
+    FigureKind("profiles-monitors", "performance profiles by monitor", partial(scores.profiles, by_monitor=True)),
+    FigureKind("aggregates", "interquartile mean, mean, optimality gap and optimal runs", scores.aggregates),
+    FigureKind("improvement", "probability that the first agent beats each other one", scores.improvement),
+)
+FIGURES = {kind.name: kind for kind in _KINDS}
+
+#: Metadata without a date or anything else that changes without the data.
+METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"CreationDate": None, "Creator": "monmdp", "Producer": None},
+    "png": {"Software": None},
+}
+
+
+def figure_kind(name: str) -> FigureKind:
+    """The figure of this name, ignoring case."""
+    if name.casefold() not in FIGURES:
+        raise MonMDPError(f"There is no figure called {name!r}. {nearest(name, [*FIGURES, 'all'])}")
+    return FIGURES[name.casefold()]
+
+
+def draw_figure(name: str, results: Results | Path | str, out: Path | str | None = None) -> list[Path]:
+    """Draw one figure into NAME.pdf, NAME.png and NAME.csv; returns their paths.
+
+    out: a folder, by default `figures` in the results folder.
+    """
+    opened = results if isinstance(results, Results) else Results(results)
+    [(_, drawn)] = draw_figures([name], opened, out)
+    if isinstance(drawn, MonMDPError):
+        raise drawn
+    return drawn
+
+
+def draw_figures(
+    names: list[str], results: Results, out: Path | str | None = None, problem: tuple[str, str] = DEFAULT_PROBLEM
+) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
+    """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
+
+    problem: the environment and monitor of figures that show a single problem.
+    """
+    kinds = [figure_kind(name) for name in names]
+    data, folder = FigureData(results, problem), results.folder / "figures" if out is None else Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MonMDPError(f"The folder {folder} cannot be created: {error.strerror}; choose one with --out.") from None
+    for kind in kinds:
+        outcome: list[Path] | MonMDPError
+        try:
+            with styled():
+                outcome = save(kind.draw(data), folder, _stem(kind, problem))
+        except MonMDPError as error:
+            outcome = error
+        yield kind.name, outcome
+
+
+def _stem(kind: FigureKind, problem: tuple[str, str]) -> str:
+    """The name of the files; it includes a chosen problem."""
+    if not kind.single or problem == DEFAULT_PROBLEM:
+        return kind.name
+    return "-".join([kind.name, *map(folder_name, problem)])
+
+
+def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
+    """Write NAME.pdf, NAME.png and NAME.csv into a folder, and return their paths."""
+    contents = {}
+    drawing.figure.draw_without_rendering()
+    drawing.figure.set_layout_engine("none")  # the layout is computed once, for both formats
+    for kind, metadata in METADATA.items():
+        sink = io.BytesIO()
+        drawing.figure.savefig(sink, format=kind, metadata=metadata)
+        contents[folder / f"{name}.{kind}"] = sink.getvalue()
+    contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
+    for path, content in contents.items():
+        write_atomically(path, content)
+    return list(contents)

@@ -1,33 +1,25 @@
-"""The data of figures: results, and summaries of curves that several figures share."""
+"""The data of figures: the results with normalised scores, and what a figure returns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from monmdp.errors import MonMDPError
-from monmdp.figures.panels import Band
 from monmdp.figures.style import AgentStyle, agent_styles
 from monmdp.paper.presets import MAIN_ENVIRONMENTS
-from monmdp.problem import Floats, Integers
+from monmdp.problem import Floats
 from monmdp.protocol import kind
-from monmdp.statistics import mean_interval, normalised, steps_until_solved
+from monmdp.statistics import normalised
 from monmdp.study.results import CellResults, Results
-from monmdp.training.metrics import METRICS
 
 #: The problem of figures that show a single one: the paper's.
 DEFAULT_PROBLEM = ("RiverSwim", "Button")
-#: Largest number of points of a curve in a figure.
-SHOWN_POINTS = 126
-#: β is infinite until every pair was visited; figures show at most this value.
-BETA_CEILING = 10.0
-#: Column of the results → label of its axis.
-LABELS = {metric.column: metric.label for metric in METRICS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +62,10 @@ class FigureData:
     @cached_property
     def cell_scores(self) -> dict[tuple[str, str, str], Floats]:
         """Names of a cell → its normalised final returns [run], if returns have a scale from random to optimal."""
-        random: dict[tuple[str, str], float] = {}
         scores = {}
         for names, cell in self.results.cells.items():
-            problem = (cell.problem_name, str(cell.settings["problem"]))
-            if problem not in random:
-                random[problem] = cell.random_return
-            if cell.target_return - random[problem] > 1e-12 and np.isfinite(cell.final_returns).all():
-                scores[names] = normalised(cell.final_returns, cell.target_return, random[problem])
+            if cell.target_return - cell.random_return > 1e-12 and np.isfinite(cell.final_returns).all():
+                scores[names] = normalised(cell.final_returns, cell.target_return, cell.random_return)
         if not scores:
             folder = self.results.folder
             raise MonMDPError(f"No problem in {folder} can be built again from its name, so there are no scores.")
@@ -91,30 +79,3 @@ class FigureData:
         columns = [self.cell_scores[*names, agent] for names in problems if (*names, agent) in self.cell_scores]
         runs = min(map(len, columns), default=0)
         return np.stack([scores[:runs] for scores in columns], axis=1) if runs else np.empty((0, 0))
-
-
-@lru_cache(maxsize=4096)
-def mean_curve(cell: CellResults, column: str) -> Band:
-    """Mean over seeds with Student's 95% interval, at the shown points; β is cut at its ceiling."""
-    values, points = _curve(cell, column), shown_points(len(cell.steps))
-    if column == "beta":
-        values = np.minimum(values, BETA_CEILING)
-    return Band(cell.steps[points], *mean_interval(values[:, points]), (len(values),))
-
-
-@lru_cache(maxsize=4096)
-def solving_steps(cell: CellResults) -> Floats:
-    """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
-    return steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return)
-
-
-def _curve(cell: CellResults, column: str) -> np.ndarray:
-    values = cell.curve(column)
-    if column == "return" and np.isnan(values).any():
-        raise MonMDPError(f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns.")
-    return values
-
-
-def shown_points(points: int) -> Integers:
-    """Indices of the points that are drawn: evenly spaced, with the first and the last."""
-    return np.unique(np.linspace(0, points - 1, min(points, SHOWN_POINTS)).round().astype(np.int64))

@@ -8,28 +8,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
+from matplotlib.figure import Figure
 from PIL import Image, ImageDraw
 
 from monmdp.environments.catalogue import TILES, Tile
+from monmdp.errors import MonMDPError
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import fitting_size, number, wrapped
-from monmdp.problem import EnvironmentTable
+from monmdp.problem import EnvironmentTable, Layout
 from monmdp.render.tiles import agent_shapes, paint, tile_shapes
 
 #: Largest number of cells across the figure, inches and pixels per cell.
 ACROSS, CELL, PIXELS = 24, style.WIDTH / 24.3, 100
-#: Cells of an environment without a map, and of an entry of the legend.
-CARD, ENTRY = (6, 2), 6
+#: Cells across an entry of the legend.
+ENTRY = 6
 START = "start"
 
 
 class Picture(NamedTuple):
-    """An environment, its size in cells, and its top left corner."""
+    """An environment with its map, its size in cells, and its top left corner."""
 
     name: str
-    table: EnvironmentTable | None
+    table: EnvironmentTable
+    layout: Layout
     width: float
     height: float
     x: float = 0.0
@@ -37,14 +39,13 @@ class Picture(NamedTuple):
 
 
 def environments(data: FigureData) -> Drawing:
-    """Every environment as a picture, and what the tiles mean."""
+    """Every environment that has a map as a picture, and what the tiles mean."""
     pictures, height = _placed(data)
-    tables = {picture.name: picture.table for picture in pictures if picture.table is not None}
-    legend = _legend({tile for table in tables.values() for _, _, tile, _ in _tiles(table)})
+    legend = _legend({tile for picture in pictures for line in picture.layout.tiles for tile in line})
     width = max(ACROSS if len(pictures) > 1 else 0, *(one.x + one.width for one in pictures), 2 * ENTRY)
     per_line = int(width // ENTRY)
     total = height + 1.2 * -(-len(legend) // per_line)
-    figure = style.new_figure((width + 0.3) * CELL, (total + 0.3) * CELL)
+    figure = Figure(figsize=((width + 0.3) * CELL, (total + 0.3) * CELL))
     axes = figure.subplots()
     for picture in pictures:
         _show(axes, picture)
@@ -55,8 +56,8 @@ def environments(data: FigureData) -> Drawing:
     axes.set(xlim=(0, width + 0.01), ylim=(total + 0.01, 0))
     axes.set_axis_off()
     rows: list[tuple[Any, ...]] = []
-    for name, table in tables.items():
-        for row, column, tile, state in _tiles(table):
+    for name, table, layout, *_ in pictures:
+        for row, column, tile, state in _tiles(layout):
             known = ("", 0.0) if state is None else (table.state_label(state), table.start[state].item())
             rows.append((name, row, column, tile, *known))
     return Drawing(figure, ("environment", "row", "column", "tile", "state", "start_probability"), rows)
@@ -64,13 +65,14 @@ def environments(data: FigureData) -> Drawing:
 
 def _placed(data: FigureData) -> tuple[list[Picture], float]:
     """Pictures in lines, tall ones first, with one cell between them; and the height of all lines."""
-    tables: dict[str, EnvironmentTable | None] = dict.fromkeys(data.results.environments)
-    tables |= {cell.environment: cell.problem.environment for cell in data.results.cells.values() if cell.problem}
+    tables = {cell.environment: cell.problem.environment for cell in data.results.cells.values() if cell.problem}
     pictures = []
     for name, table in tables.items():
-        columns, rows = (table.layout.columns, table.layout.rows) if table and table.layout else CARD
-        shrink = min(1.0, ACROSS / columns, ACROSS / rows)
-        pictures.append(Picture(name, table, columns * shrink, rows * shrink))
+        if layout := table.layout:
+            scale = min(1.0, ACROSS / layout.columns, ACROSS / layout.rows)
+            pictures.append(Picture(name, table, layout, layout.columns * scale, layout.rows * scale))
+    if not pictures:
+        raise MonMDPError(f"No environment in {data.results.folder} has a map.")
     placed: list[Picture] = []
     x, y, bottom = math.inf, 0.0, 0.0
     for one in sorted(pictures, key=lambda picture: -picture.height):
@@ -94,33 +96,24 @@ def _image(tiles: Sequence[str], starts: set[tuple[int, int]]) -> Image.Image:
 
 def _show(axes: Axes, picture: Picture) -> None:
     """The tiles of an environment with agents at its starts, its name, and rewards that no tile shows."""
-    name, table, width, height, left, top = picture
+    name, table, layout, width, height, left, top = picture
     title = wrapped(name, (width + 0.7) * CELL, 1, bold=True)
     axes.text(left + width / 2, top - 0.25, title, weight="bold", ha="center")
-    centred: dict[str, Any] = {"ha": "center", "va": "center"}
-    if table is None or table.layout is None:
-        text = "cannot be built again" if table is None else f"{len(table.states)} states"
-        axes.add_patch(Rectangle((left, top), width, height, color=style.PALE))
-        axes.text(left + width / 2, top + height / 2, text, size=style.TICK, color=style.FADED, **centred)
-        return
-    side, starts = width / table.layout.columns, {table.layout.cells[s] for s in np.flatnonzero(table.start > 0)[:8]}
-    axes.imshow(_image(table.layout.tiles, starts), extent=(left, left + width, top + height, top))
-    for row, column, tile, state in _tiles(table):
+    side, starts = width / layout.columns, {layout.cells[state] for state in np.flatnonzero(table.start > 0)[:8]}
+    axes.imshow(_image(layout.tiles, starts), extent=(left, left + width, top + height, top))
+    for row, column, tile, state in _tiles(layout):
         if reward := _unmarked_reward(table, state, tile):
-            x, y = left + (column + 0.5) * side, top + (row + 0.5) * side
-            axes.text(
-                x, y, number(reward), size=fitting_size(len(number(reward)) + 1, side * CELL), weight="bold", **centred
-            )
+            text, centre = number(reward), (left + (column + 0.5) * side, top + (row + 0.5) * side)
+            size = fitting_size(len(text) + 1, side * CELL)
+            axes.text(*centre, text, size=size, weight="bold", ha="center", va="center")
 
 
-def _tiles(table: EnvironmentTable) -> list[tuple[int, int, str, int | None]]:
+def _tiles(layout: Layout) -> list[tuple[int, int, str, int | None]]:
     """Row, column, character and state of every tile of a map; a wall has no state."""
-    if table.layout is None:
-        return []
-    states = {cell: state for state, cell in enumerate(table.layout.cells)}
+    states = {cell: state for state, cell in enumerate(layout.cells)}
     return [
         (row, column, tile, states.get((row, column)))
-        for row, tiles in enumerate(table.layout.tiles)
+        for row, tiles in enumerate(layout.tiles)
         for column, tile in enumerate(tiles)
     ]
 
@@ -138,7 +131,7 @@ def _unmarked_reward(table: EnvironmentTable, state: int | None, tile: str) -> f
 
 def _legend(used: set[str]) -> dict[str, str]:
     """Meaning → tile, for these tiles."""
-    legend = {START: "."} if used else {}
+    legend = {START: "."}
     for tile, kind in TILES.items():
         value = kind.collect or kind.reward or kind.fall
         detail = f": {'+' if value > 0 else ''}{number(value)}" if value else f": {kind.stuck:.0%} stuck"

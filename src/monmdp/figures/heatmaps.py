@@ -102,7 +102,7 @@ def solved(data: FigureData) -> Drawing:
     left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
     column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
     height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
-    figure = style.new_figure(left + max(column * len(agents), 1.0), height)
+    figure = Figure(figsize=(left + max(column * len(agents), 1.0), height))
     _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
     top, bottom = figure.axes[0], figure.axes[-1]
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
@@ -150,7 +150,7 @@ def _maps(
     row_height = min(max((style.HEIGHT - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
     wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
     height = 1.0 + len(tables) * (problem.n_actions * row_height + 0.08)
-    figure = style.new_figure(LEFT + RIGHT + n_mon * (wide + 0.1), height)
+    figure = Figure(figsize=(LEFT + RIGHT + n_mon * (wide + 0.1), height))
     actions = [wrapped(problem.action_label(action), 0.8, 1, style.TICK) for action in range(problem.n_actions)]
     blocks = []
     for agent, table in tables.items():

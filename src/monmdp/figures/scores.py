@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from monmdp import statistics
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
-from monmdp.figures.data import Drawing, FigureData, solving_steps
-from monmdp.figures.panels import Band, Key, draw_panels, panel_rows
+from monmdp.figures.curves import Band, Key, draw_panels, panel_rows, solving_steps
+from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import few_ticks, wrapped
 from monmdp.problem import Floats
 from monmdp.statistics import Interval, performance_profile
@@ -145,7 +146,7 @@ def _dots(
     titles = list(dict.fromkeys(title for title, _ in estimates))
     labels = [wrapped(agent, 1.2, bold=True) for agent in agents]
     lines = 1 + max(label.count("\n") for label in labels)
-    figure = style.new_figure(style.WIDTH, 0.6 + (0.09 + 0.1 * lines) * len(agents))
+    figure = Figure(figsize=(style.WIDTH, 0.6 + (0.09 + 0.1 * lines) * len(agents)))
     grid = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
     for title, axes in zip(titles, grid, strict=True):
         for row, agent in enumerate(agents):

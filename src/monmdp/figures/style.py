@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+from matplotlib import style
+from matplotlib.axis import Axis
+from matplotlib.ticker import MaxNLocator
 
 #: Width of a paper's text, and the largest height that leaves space for a caption.
 WIDTH, HEIGHT = 5.5, 8.3
@@ -65,40 +65,21 @@ def agent_styles(agents: Sequence[str]) -> dict[str, AgentStyle]:
 @contextmanager
 def styled() -> Iterator[None]:
     """A context in which figures look alike, independent of the user's own matplotlib settings."""
-    from matplotlib import style
-
     with warnings.catch_warnings(), style.context(Path(__file__).with_name("monmdp.mplstyle"), after_reset=True):
         # Characters of a name that the font lacks appear as boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of this size in inches, with constrained layout."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
 def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
     """A name broken into at most `lines` lines of about `width` inches; an ellipsis replaces what does not fit."""
     characters = max(int(width / (size * (BOLD_CHARACTER if bold else CHARACTER))), 4)
-    parts = [part.rstrip() for part in _Wrapper(characters).wrap(_UNPRINTABLE.sub(" ", name))]
+    wrapper = textwrap.TextWrapper(characters)
+    wrapper.wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")  # breaks names such as `Empty(rows=3)`
+    parts = [part.rstrip() for part in wrapper.wrap(re.sub(r"[\x00-\x1f\x7f]", " ", name))]
     if len(parts) > lines:
         parts[lines - 1 :] = [parts[lines - 1][: characters - 1] + "…"]
     return "\n".join(parts)
-
-
-class _Wrapper(textwrap.TextWrapper):
-    """Breaks names such as `Empty(rows=3)` after these characters."""
-
-    wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")
-
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def fitting_size(longest: int, width: float, size: float = TICK) -> float:
@@ -114,7 +95,5 @@ def number(value: float) -> str:
 
 def few_ticks(axis: Axis, most: int, scale: float = 1.0) -> None:
     """At most `most` intervals between round numbers on an axis, which are shown divided by `scale`."""
-    from matplotlib.ticker import MaxNLocator
-
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2))
     axis.set_major_formatter(lambda value, _: number(round(value / scale, 12)))

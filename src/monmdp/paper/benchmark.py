@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from monmdp.agents import AGENTS
 from monmdp.agents.directed import Directed
 from monmdp.join import make
 from monmdp.machine import n_cores, readable
-from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job
+from monmdp.protocol import PAPER_AGENTS, paper_job
+from monmdp.study.sweep import Sweep
 from monmdp.training.job import Job
 from monmdp.training.metrics import new_record
 
@@ -68,15 +70,9 @@ def core_seconds(job: Job) -> float:
     return time.thread_time() - started
 
 
-def paper_jobs() -> list[Job]:
-    """The paper's 48 problems × 6 agents, with 1,001 exact evaluations each."""
-    problems = [make(environment, monitor) for environment in DEFAULT_STEPS for monitor in PAPER_MONITORS]
-    return [paper_job(problem, agent) for problem in problems for agent in PAPER_AGENTS]
-
-
 def _measure_paper(progress: Progress) -> dict[str, float]:
     """Core-seconds by agent of one seed of the paper, after `_measure_agents` has compiled all kernels."""
-    jobs, by_agent = paper_jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
+    jobs, by_agent = Sweep().jobs(), dict.fromkeys(PAPER_AGENTS, 0.0)
     for done, job in enumerate(jobs, 1):
         by_agent[job.agent_name] += core_seconds(job)
         progress(done, len(jobs), "one seed of the paper")
@@ -96,11 +92,9 @@ def paper_cost(core_seconds: dict[str, float], cores: int) -> list[str]:
 
 def machine() -> str:
     """Processor, cores and Python version of this machine."""
-    model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = names[0] if names else model
+    match = re.search("model name.*: (.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    model = match[1] if match else platform.processor() or platform.machine()
     return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
@@ -119,7 +113,7 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
         return spent
 
     seeds = 5 if quick else PAPER_SEEDS
-    jobs, longest = paper_jobs(), paper_job(make(*LONGEST), "Directed")
+    jobs, longest = Sweep().jobs(), paper_job(make(*LONGEST), "Directed")
     spent_on([Work(Job(job.problem, job.agent, 100), (0,)) for job in jobs])  # compiles
     longest_seconds = sum(spent_on([Work(longest, (0,))]).waves)
     started = time.perf_counter()
@@ -129,10 +123,9 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
     directed = [job for job in jobs if isinstance(job.agent, Directed)]
     values_moved = sum(job.world.n_acting_states * job.world.n_actions * job.steps for job in directed) * seeds
     moved, copy_speed = SUCCESSOR_BYTES * values_moved, device().copy_speed()
-    speed, longest_launch = moved / seconds, dict[str, float]()
-    for name, _, duration in spent.launches:
-        longest_launch[name] = max(longest_launch.get(name, 0.0), duration)
-    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launch.items())
+    speed = moved / seconds
+    longest_launches = {name: duration for name, _, duration in sorted(spent.launches, key=lambda launch: launch[2])}
+    parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launches.items())
     values = {
         "device": device().name, "seeds": seeds, "runs": runs, "steps": steps, "seconds": seconds,
         "wave_seconds": spent.waves, "launches": spent.launches, "wall_seconds": wall_seconds, "memory": spent.memory,

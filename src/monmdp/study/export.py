@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -151,19 +151,18 @@ def to_wandb(
     average: bool = False,
     points: int | None = None,
     project: str = "monmdp",
-    mode: Literal["offline", "online"] = "offline",
     progress: Progress | None = None,
 ) -> int:
     """Write one W&B run per seed, or one per agent and problem, into a new folder; returns their number.
 
-    Offline runs need no account and no network; `wandb sync` uploads them. A run has the same id each time, so
-    uploading twice makes no copies.
+    The runs are offline: they need no account and no network, and `wandb sync` uploads them. A run has the same id each
+    time, so uploading twice makes no copies.
     """
     _require("wandb", "Weights & Biases")
-    return _write_all(partial(_write_wandb_run, project=project, mode=mode), results, folder, average, points, progress)
+    return _write_all(partial(_write_wandb_run, project=project), results, folder, average, points, progress)
 
 
-def _write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["offline", "online"]) -> None:
+def _write_wandb_run(run: RunCurve, folder: Path, project: str) -> None:
     """Write one run, from start to end."""
     import wandb
 
@@ -177,7 +176,7 @@ def _write_wandb_run(run: RunCurve, folder: Path, project: str, mode: Literal["o
         id=hashlib.sha256(identity.encode()).hexdigest()[:16],
         config=run.config,
         dir=str(folder),
-        mode=mode,
+        mode="offline",
         reinit="finish_previous",
         settings=wandb.Settings(**settings),
     )

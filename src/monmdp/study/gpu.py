@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,41 +11,40 @@ import numpy as np
 
 from monmdp.cuda.backend import train_on_gpu
 from monmdp.cuda.schedule import Work
-from monmdp.study.executors import Executor, Outcome, Tracker, Watch
-from monmdp.study.plan import Batch
+from monmdp.study.executors import Deliver, Executor, Outcome, Watch
+from monmdp.study.sweep import Batch
 from monmdp.training.job import Finished
 
 
 class GPU(Executor):
     """All batches that fit into the memory of a GPU at once, then the next; a batch is delivered when it is whole."""
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Train all batches; watch is called meanwhile. Batches that are not whole when it is closed are dropped."""
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Train all batches; those that are not whole at an error are dropped."""
         started = time.perf_counter()
-        self.running = {number: Tracker(batch) for number, batch in enumerate(batches)}
         finished: list[dict[int, Finished]] = [{} for _ in batches]
         work = [Work(batch.job, batch.seeds, number) for number, batch in enumerate(batches)]
-        training: Any = train_on_gpu(work, watcher=lambda parts, steps: self._watch(parts, steps, watch))
+        training: Any = train_on_gpu(work, watcher=lambda parts, steps: _report(batches, parts, steps, watch))
         with closing(training):
             for part, results in training:
                 number, batch = part.number, batches[part.number]
-                self._rows(part)[:, 0] = part.job.steps
+                _progress(batch, part)[:, 0] = part.job.steps
                 finished[number].update(zip(part.seeds, results, strict=True))
                 if len(finished[number]) == len(batch.seeds):
-                    self._finish(number)
                     ordered = [finished[number].pop(seed) for seed in batch.seeds]
-                    yield [Outcome(batch, ordered, [], time.perf_counter() - started)]
+                    deliver(Outcome(batch, ordered, [], time.perf_counter() - started))
+                watch()
 
-    def _watch(self, parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:
-        for part, done in zip(parts, steps, strict=True):
-            if part.number in self.running:
-                rows = self._rows(part)
-                np.maximum(rows, done, out=rows)
-        watch()
 
-    def _rows(self, part: Work) -> np.ndarray:
-        """The progress of a part, which consists of consecutive seeds of its batch."""
-        tracker = self.running[part.number]
-        start = tracker.batch.seeds.index(part.seeds[0])
-        rows: np.ndarray = tracker.progress[start : start + len(part.seeds)]
-        return rows
+def _report(batches: Sequence[Batch], parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:
+    for part, done in zip(parts, steps, strict=True):
+        rows = _progress(batches[part.number], part)
+        np.maximum(rows, done, out=rows)
+    watch()
+
+
+def _progress(batch: Batch, part: Work) -> np.ndarray:
+    """The progress of a part, which consists of consecutive seeds of its batch."""
+    start = batch.seeds.index(part.seeds[0])
+    rows: np.ndarray = batch.progress[start : start + len(part.seeds)]
+    return rows

@@ -6,15 +6,15 @@ import logging
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
-from monmdp.study.executors import Executor, Outcome, Tracker, Watch, train_batch
-from monmdp.study.plan import Batch
+from monmdp.study.executors import Deliver, Executor, Outcome, Watch, train_batch
+from monmdp.study.sweep import Batch
 
 #: How often a batch is tried again when its worker dies.
 RETRIES = 5
@@ -24,7 +24,8 @@ TIMEOUT = 20
 
 def train_remotely(batch: Batch) -> tuple[Any, ...]:
     """Train a batch on a worker; returns the finished seeds and the other fields of its outcome."""
-    outcome = train_batch(Tracker(batch, len(batch.job.point_steps)), np.zeros(1, np.int64))
+    copy = Batch(batch.job, batch.seeds)  # arrays that Ray passes cannot be written
+    outcome = train_batch(copy, np.zeros(1, np.int64))
     return outcome.batch.seeds, *outcome[1:]
 
 
@@ -32,7 +33,6 @@ class RayCluster(Executor):
     """A running cluster, by its address, or one on this machine for the time of the sweep."""
 
     def __init__(self, address: str | None = None) -> None:
-        super().__init__()
         host, _, port = (address or "localhost:0").rpartition(":")
         if not host or not port.isdigit():
             raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
@@ -45,22 +45,24 @@ class RayCluster(Executor):
         self._ray: Any = ray
         self._address = address
 
-    def outcomes(self, batches: Sequence[Batch], watch: Watch) -> Generator[list[Outcome]]:
-        """Submit twice as many batches as there are cores, so that no core waits; closing leaves the cluster."""
-        ray = self._ray
+    def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
+        """Submit twice as many batches as there are cores, so that no core waits; leave the cluster at the end."""
+        ray, running = self._ray, dict[Any, Batch]()
         try:
             self._join(max(batches, key=lambda batch: batch.memory))
             remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
             waiting = deque(batches)
-            while waiting or self.running:
+            while waiting or running:
                 in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-                while waiting and len(self.running) < in_flight:
+                while waiting and len(running) < in_flight:
                     batch = waiting.popleft()
-                    self.running[remote.options(memory=batch.memory).remote(batch)] = Tracker(batch)
-                ready, _ = ray.wait(list(self.running), num_returns=1, timeout=0.5)
-                yield [self._outcome(reference) for reference in ready]
+                    running[remote.options(memory=batch.memory).remote(batch)] = batch
+                ready, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
+                for reference in ready:
+                    deliver(self._outcome(reference, running.pop(reference)))
+                watch()
         finally:
-            for reference in self.running:
+            for reference in running:
                 ray.cancel(reference, force=True)
             ray.shutdown()
 
@@ -82,15 +84,13 @@ class RayCluster(Executor):
                 f"{readable(room)}."
             )
 
-    def _outcome(self, reference: Any) -> Outcome:
-        batch = self.running[reference].batch
+    def _outcome(self, reference: Any, batch: Batch) -> Outcome:
         try:
             seeds, finished, failures, seconds = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             failure = f"{batch}, seeds {batch.seeds}: {str(error).splitlines()[0]}"
             seeds, finished, failures, seconds = (), [], [failure], 0.0
-        self.running[reference].progress[:, 0] = batch.job.steps
-        self._finish(reference)
+        batch.progress[:, 0] = batch.job.steps
         return Outcome(Batch(batch.job, seeds), finished, failures, seconds)
 
 

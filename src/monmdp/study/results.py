@@ -140,9 +140,10 @@ class Results:
         self.damage: dict[Path, str] = {}
         self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
-        store = Store(folder)
+        Store(folder)  # checks that the folder has results in this format
+        paths = [(kind, path) for kind in KINDS for path in sorted((self.folder / kind).rglob("*.parquet"))]
         with ThreadPoolExecutor(n_cores()) as pool:
-            reading = [(kind, path, pool.submit(read_entry, path)) for kind in KINDS for path in store.files(kind)]
+            reading = [(kind, path, pool.submit(read_entry, path)) for kind, path in paths]
         for kind, path, future in reading:
             try:
                 entry = future.result()
@@ -232,17 +233,12 @@ def compact(folder: Path | str) -> tuple[int, int]:
             before += len(entries)
             after += bool(entries)
             if len(entries) > 1:
-                _merge(entries, kind)
+                seeds = sorted({seed for entry in entries for seed in entry.seeds})
+                runs, folder = read_runs(entries, seeds).combine_chunks(), entries[0].path.parent
+                merged = write_parquet(folder, runs, kind, entries[0].settings, seeds)
+                for path in {entry.path for entry in entries} - {merged}:
+                    path.unlink()
     return before, after
-
-
-def _merge(entries: list[Entry], kind: str) -> None:
-    seeds = sorted({seed for entry in entries for seed in entry.seeds})
-    folder, settings = entries[0].path.parent, entries[0].settings
-    path = write_parquet(folder, read_runs(entries, seeds).combine_chunks(), kind, settings, seeds)
-    for entry in entries:
-        if entry.path != path:
-            entry.path.unlink()
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:

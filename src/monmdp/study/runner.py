@@ -1,8 +1,7 @@
-"""Runs a sweep: trains what is not in the results folder yet, and saves each batch as soon as it is finished."""
+"""Training on all cores or a GPU: seeds of one agent, and sweeps, which save each batch as soon as it is finished."""
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -11,32 +10,79 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
 from monmdp.machine import n_cores
-from monmdp.study.executors import Executor, Outcome, Threads, drive, gpu_filter
-from monmdp.study.plan import Batch, merged, remaining, requested
+from monmdp.problem import MonMDP
+from monmdp.protocol import paper_job
+from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
-from monmdp.study.store import Store
-from monmdp.study.sweep import Sweep
+from monmdp.study.store import Store, WriteError
+from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
+from monmdp.training.curves import Curves
+from monmdp.training.job import Finished, as_seeds
 
+#: Batches per thread: enough for all threads to end at about the same time.
+BATCHES_PER_THREAD = 8
 #: Threads that write files, at most, and outcomes that wait for them: at most 5 MB each in the paper's sweep.
 MOST_WRITERS, QUEUE = 32, 100
+#: Called about ten times per second with the number of training steps done and of all, over all seeds.
+Progress = Callable[[int, int], None]
+
+
+def train(
+    problem: MonMDP,
+    agent: Agent | str = "Directed",
+    seeds: int | Iterable[int] = 1,
+    steps: int | None = None,
+    points: int | None = None,
+    evaluation: str = "exact",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    device: str = "cpu",
+) -> Curves:
+    """Train an agent, one run per seed, and evaluate its greedy policy at evenly spaced points and at the end.
+
+    seeds: their number, or a list. steps: by default the paper's, for its problems. points: by default 1,000, at most
+    one per step. evaluation: "exact", "sampled" as in the paper, or "none". device: "cpu", "cuda" for a GPU, or "auto"
+    for a GPU if there is one that can run the agent. The same seed gives the same result, whatever the threads, the
+    other seeds, the points and the device.
+    """
+    everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
+    job = everything.job
+    executor: Executor = (cpu := Threads(threads, fail_fast=True))
+    batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
+    if runs_on_gpu(job, device):
+        from monmdp.study.gpu import GPU
+
+        executor, batches = GPU(), [everything]
+    started = time.perf_counter()
+    finished: dict[int, Finished] = {}
+
+    def deliver(outcome: Outcome) -> None:
+        finished.update(zip(outcome.batch.seeds, outcome.finished, strict=True))
+
+    def watch() -> None:
+        if progress is not None:
+            progress(sum(batch.steps_done for batch in batches), everything.steps)
+
+    executor.train(batches, deliver, throttled(watch))
+    watch()
+    ordered = [finished[seed] for seed in everything.seeds]
+    return job.collect(job.run_settings, list(everything.seeds), ordered, time.perf_counter() - started)
 
 
 @dataclass
 class Report:
     """What a sweep did: runs to do, done and skipped (they were in the folder), their steps, and what went wrong.
 
-    requested: one batch per job, with all its seeds. planned_seconds and done_seconds: estimated training time on one
-    core of all runs to do, and of the steps done so far.
+    requested: one batch per job, with all its seeds.
     """
 
     folder: Path
     requested: list[Batch]
     runs: int = 0
     steps: int = 0
-    planned_seconds: float = 0.0
-    done_seconds: float = 0.0
     skipped: int = 0
     done: int = 0
     failures: list[str] = field(default_factory=list)
@@ -49,7 +95,6 @@ class Report:
         left = remaining(self.requested, done, shard)
         self.runs = sum(len(batch.seeds) for batch in left)
         self.steps = sum(batch.steps for batch in left)
-        self.planned_seconds = sum(batch.seconds for batch in left)
         self.skipped = sum(len(batch.seeds) for batch in remaining(self.requested, {}, shard)) - self.runs
         return left
 
@@ -61,28 +106,13 @@ Watcher = Callable[[Report, int], None]
 class Saver:
     """Saves outcomes on a few threads, so that training need not wait; the queue is short, so that memory is bounded.
 
-    Leaving its context waits for all files; the first error of a thread is raised by the next call. Files are flushed
-    to disk together, at the end: a file that a power failure damages does not fit the fingerprint in its name, and its
-    runs are repeated.
+    The first error of a thread is raised by the next call. Files are not flushed: a file that a power failure damages
+    does not fit the fingerprint in its name, and its runs are repeated.
     """
 
-    def __init__(self, store: Store, report: Report) -> None:
-        self._store, self._report = store, report
-        self._pool = ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS))
+    def __init__(self, pool: ThreadPoolExecutor, store: Store, report: Report) -> None:
+        self._pool, self._store, self._report = pool, store, report
         self._saving: dict[Future[Any], int] = {}
-
-    def __enter__(self) -> Saver:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._pool.shutdown(wait=True)
-        if hasattr(os, "sync"):
-            os.sync()
-        try:
-            self.check()
-        except OSError:
-            if kind is None:
-                raise
 
     def save(self, outcome: Outcome) -> None:
         """Queue an outcome; waits while the queue is full."""
@@ -95,16 +125,11 @@ class Saver:
             self._saving[future] = len(outcome.finished)
 
     def check(self) -> None:
-        """Count the runs saved so far."""
-        errors = []
+        """Count the runs saved so far, or raise the error of a thread."""
         for future in [future for future in self._saving if future.done()]:
-            runs, error = self._saving.pop(future), future.exception()
-            if error is None:
-                self._report.done += runs
-            else:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+            runs = self._saving.pop(future)
+            future.result()
+            self._report.done += runs
 
 
 def plan_sweep(
@@ -132,7 +157,7 @@ def run_sweep(
     "cpu", "cuda", or "auto" for a GPU if there is one; with "auto" the CPU trains the agents that no GPU can run.
     """
     requests = requested(sweeps)  # before anything is written: a sweep with an error leaves no trace
-    runs_on_gpu = gpu_filter(device, [request.job for request in requests])
+    on_gpu = {request.identity for request in requests if runs_on_gpu(request.job, device)}
     if device != "cpu" and executor is not None:
         raise MonMDPError("A sweep runs on a GPU of this machine or on a cluster, not both; choose the device 'cpu'.")
     cpu = Threads(threads) if executor is None else executor
@@ -141,30 +166,29 @@ def run_sweep(
     for path, message in results.damage.items():
         report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
     left = report.plan(results, shard)
-    assigned = [(cpu, [batch for batch in left if not runs_on_gpu(batch.job)])]
-    if device != "cpu":
+    assigned = [(cpu, [batch for batch in left if batch.identity not in on_gpu])]
+    if on_gpu:
         from monmdp.study.gpu import GPU
 
-        assigned.insert(0, (GPU(), merged(batch for batch in left if runs_on_gpu(batch.job))))
+        assigned.insert(0, (GPU(), merged(batch for batch in left if batch.identity in on_gpu)))
     started = time.perf_counter()
 
     def watch() -> None:
         saver.check()
-        steps, seconds = zip(*(executor.done() for executor, _ in assigned), strict=True)
-        report.done_seconds = sum(seconds)
         if watcher is not None:
-            watcher(report, sum(steps))
+            watcher(report, sum(batch.steps_done for _, batches in assigned for batch in batches))
 
     try:
-        with Saver(store, report) as saver:
+        with ThreadPoolExecutor(min(2 * n_cores(), MOST_WRITERS)) as pool:  # waits for all files at its end
+            saver = Saver(pool, store, report)
             for chosen, batches in assigned:
-                drive(chosen, batches, saver.save, watch)
+                if batches:
+                    chosen.train(batches, saver.save, throttled(watch))
         watch()
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise MonMDPError(
-                f"The disk of {store.folder} is full; {report.done} runs are saved. Free some space and start again."
-            ) from None
-        raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
+    except WriteError as error:
+        raise MonMDPError(f"{error} Finished runs are saved; start again to continue from there.") from None
+    finally:
+        if hasattr(os, "sync"):
+            os.sync()  # flushes all files together
     report.seconds = time.perf_counter() - started
     return report

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -91,26 +90,13 @@ class Run:
         return full
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshots:
+class Snapshots(SimpleNamespace):
     """Arrays over moments k, in the problem's own states and actions; every metric of `METRICS` is an attribute [k].
 
-    states [k]: the agent's state; visits, q [k, S, A]; reward_model, reward_counts [k, environment pairs];
+    steps [k]; states [k]: the agent's state; visits, q [k, S, A]; reward_model, reward_counts [k, environment pairs];
     goals [k]: the pair that the agent explores toward, -1 for none; goal_values [k, S, A]: the values that lead to it.
-    Values that do not exist are NaN.
+    Values that do not exist are NaN. Also problem, agent, seed and optimal_return.
     """
-
-    problem: MonMDP
-    agent: str
-    seed: int
-    optimal_return: float
-    steps: Integers
-    taken: Mapping[str, np.ndarray]
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name.startswith("__") or name == "taken" or name not in self.taken:
-            raise AttributeError(f"Snapshots have no attribute {name!r}.")
-        return self.taken[name]
 
 
 def take_snapshots(
@@ -135,4 +121,5 @@ def take_snapshots(
             **run.metrics(),
         })  # fmt: skip
     taken = {name: np.array([moment[name] for moment in moments]) for name in moments[0]}
-    return Snapshots(problem, job.agent_name, seed, job.optimal_return, job.point_steps, taken)
+    settings = {"problem": problem, "agent": job.agent_name, "seed": seed, "optimal_return": job.optimal_return}
+    return Snapshots(**settings, steps=job.point_steps, **taken)

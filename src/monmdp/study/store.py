@@ -16,7 +16,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,12 +44,12 @@ _ENCODINGS = dict.fromkeys(("seed", "step"), "DELTA_BINARY_PACKED") | {
 _LISTS = ("visit_counts", "q", "reward_model")
 
 
+class WriteError(MonMDPError):
+    """A file that could not be written, such as on a full disk."""
+
+
 class DamagedFileError(MonMDPError):
     """A file that cannot be trusted."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} {reason}.")
-        self.path = path
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,8 @@ class Store:
         self._check_format()
 
     def _create(self) -> None:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if not self._format_file.exists():
-                write_atomically(self._format_file, json.dumps({"format": FORMAT}).encode() + b"\n")
-        except OSError as error:
-            raise MonMDPError(f"The folder {self.folder} cannot be written: {error.strerror}.") from None
+        if not os.path.exists(self._format_file):
+            write_atomically(self._format_file, json.dumps({"format": FORMAT}).encode() + b"\n")
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise MonMDPError(f"The folder {self.folder} cannot be written: permission denied.")
 
@@ -101,16 +97,12 @@ class Store:
         """The folder of the curves or tables of runs with these settings."""
         return self.folder / kind / Path(*(folder_name(settings[label]) for label in LABELS))
 
-    def files(self, kind: str = "curves") -> Iterator[Path]:
-        """All files of a kind, in a stable order."""
-        yield from sorted((self.folder / kind).rglob("*.parquet"))
-
     def save(self, curves: Curves, flush: bool = True) -> list[Path]:
         """Write the tables and the curves of some seeds; returns the two files."""
         settings = curves.settings
         return [
-            write_parquet(self.place(kind, settings), table, kind, settings, curves.seeds, flush)
-            for kind, table in (("tables", _tables(curves)), ("curves", _curves(curves)))
+            write_parquet(self.place(kind, settings), _table(curves, kind), kind, settings, curves.seeds, flush)
+            for kind in ("tables", "curves")
         ]
 
     def quarantine(self, path: Path) -> Path:
@@ -138,11 +130,7 @@ def save(curves: Curves, folder: Path | str) -> None:
     replaced = [entry.path for entry in earlier if seeds & set(entry.seeds)]
     if not seeds.issuperset(seed for entry in earlier if entry.path in replaced for seed in entry.seeds):
         raise MonMDPError(f"{replaced[0]} has some of these seeds and others; save all seeds together.")
-    try:
-        written = store.save(curves)
-    except OSError as error:
-        raise MonMDPError(f"{store.folder} cannot be written: {error.strerror}.") from None
-    for path in set(replaced) - set(written):
+    for path in set(replaced) - set(store.save(curves)):
         path.unlink()
 
 
@@ -158,15 +146,15 @@ def _opened(path: Path) -> tuple[Entry, Any]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise DamagedFileError(path, f"cannot be read: {error.strerror}") from None
+        raise DamagedFileError(f"{path} cannot be read: {error.strerror}.") from None
     if not path.stem.endswith(f"-{_fingerprint(content)}"):
-        raise DamagedFileError(path, "is damaged or was not written by monmdp: its bytes do not fit its name")
+        raise DamagedFileError(f"{path} is damaged or was not written by monmdp: its bytes do not fit its name.")
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         described = json.loads(file.schema_arrow.metadata[_METADATA])
         return Entry(path, described["identity"], described["settings"], tuple(described["seeds"])), file
     except (KeyError, ValueError, TypeError, pa.ArrowException):
-        raise DamagedFileError(path, "was not written by monmdp") from None
+        raise DamagedFileError(f"{path} was not written by monmdp.") from None
 
 
 def read_runs(entries: Iterable[Entry], seeds: Iterable[int], columns: Sequence[str] | None = None) -> pa.Table:
@@ -200,49 +188,23 @@ def _read_table(path: Path, columns: Sequence[str] | None) -> pa.Table:
     return table
 
 
-def _curves(curves: Curves) -> pa.Table:
-    """One row per run and point."""
+def _table(curves: Curves, kind: str) -> pa.Table:
+    """The curves, one row per run and point, or the tables, one row per run."""
     import pyarrow as pa
 
-    n_seeds, n_points = len(curves.seeds), len(curves.steps)
-    return pa.table({
-        **_labels(curves, n_seeds * n_points),
-        "seed": np.repeat(np.array(curves.seeds, np.int64), n_points),
-        "step": np.tile(curves.steps, n_seeds),
-        **{metric.column: curves.recorded[metric.attribute].ravel() for metric in METRICS},
-    })  # fmt: skip
-
-
-def _tables(curves: Curves) -> pa.Table:
-    """One row per run."""
-    import pyarrow as pa
-
-    n_seeds = len(curves.seeds)
-    return pa.table({
-        **_labels(curves, n_seeds),
-        "seed": pa.array(curves.seeds, pa.int64()),
-        "optimal_return": np.full(n_seeds, curves.optimal_return),
-        "target_return": np.full(n_seeds, curves.target_return),
-        "final_return": curves.final_returns,
-        "solved": curves.solved,
-        **{name: _lists(getattr(curves, name).reshape(n_seeds, -1)) for name in _LISTS},
-    })  # fmt: skip
-
-
-def _lists(values: np.ndarray) -> pa.ListArray:
-    """The rows of values [n, m] as lists."""
-    import pyarrow as pa
-
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return pa.ListArray.from_arrays(offsets, values.ravel())
-
-
-def _labels(curves: Curves, rows: int) -> dict[str, Any]:
-    import pyarrow as pa
-
+    n_seeds, n_points = len(curves.seeds), len(curves.steps) if kind == "curves" else 1
     names = {label: curves.settings[label] for label in LABELS} | {"cell": identity(curves.settings)}
-    zeros = pa.array(np.zeros(rows, np.int32))
-    return {key: pa.DictionaryArray.from_arrays(zeros, [name]) for key, name in names.items()}
+    zeros = pa.array(np.zeros(n_seeds * n_points, np.int32))
+    columns: dict[str, Any] = {key: pa.DictionaryArray.from_arrays(zeros, [name]) for key, name in names.items()}
+    columns["seed"] = np.repeat(np.array(curves.seeds, np.int64), n_points)
+    if kind == "curves":
+        columns["step"] = np.tile(curves.steps, n_seeds)
+        columns |= {metric.column: curves.recorded[metric.attribute].ravel() for metric in METRICS}
+    else:
+        columns |= {name: np.full(n_seeds, getattr(curves, name)) for name in ("optimal_return", "target_return")}
+        columns |= {"final_return": curves.final_returns, "solved": curves.solved}
+        columns |= {name: pa.array(list(getattr(curves, name).reshape(n_seeds, -1))) for name in _LISTS}
+    return pa.table(columns)
 
 
 def write_parquet(
@@ -277,18 +239,19 @@ def write_atomically(path: Path, content: bytes, flush: bool = True) -> None:
 
     flush: wait until the bytes are on the disk. Without it a power failure may damage the file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
             file.write(content)
             if flush:
                 file.flush()
                 os.fsync(file.fileno())
         partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise WriteError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def folder_name(name: str) -> str:

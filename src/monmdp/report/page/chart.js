@@ -57,25 +57,18 @@ function nearest(values, target) {
   return values.reduce((best, value, i) => (distance(value) <= distance(values[best]) ? i : best), 0);
 }
 
-/** SVG paths of a curve and of its band; both are interrupted where a value cannot be drawn. */
+/** SVG paths of a curve and of its band through all values that can be drawn. */
 function curvePaths({ x, mean, half }, scales, { xLog, yLog }) {
   const drawable = (i) => Number.isFinite(mean[i]) && !(xLog && x[i] <= 0) && !(yLog && mean[i] <= 0);
+  const indices = [...x.keys()].filter(drawable);
   const lowest = yLog ? scales.range[0] : -Infinity;
-  const parts = [];
-  x.forEach((_, i) => {
-    if (!drawable(i)) return;
-    if (i > 0 && drawable(i - 1)) parts.at(-1).push(i);
-    else parts.push([i]);
-  });
-  const path = (indices, side) =>
+  const edge = (side) =>
     indices.map((i) => {
       const value = Math.max(mean[i] + side * (half?.[i] ?? 0), lowest);
       return `${scales.x(x[i]).toFixed(1)},${scales.y(value).toFixed(1)}`;
     });
-  return {
-    curve: parts.map((part) => `M${path(part, 0).join("L")}`).join(""),
-    band: parts.map((part) => `M${[...path(part, 1), ...path(part, -1).reverse()].join("L")}Z`).join(""),
-  };
+  const path = (points) => (points.length > 0 ? `M${points.join("L")}` : "");
+  return { curve: path(edge(0)), band: path([...edge(1), ...edge(-1).reverse()]) };
 }
 
 /**
@@ -118,8 +111,8 @@ function makeChart(host, { label, height, onPick }) {
 
   /** Bands and curves, the strong curve last. */
   function drawCurves() {
-    const shapes = [...spec.series]
-      .sort((one, other) => one.strong - other.strong)
+    const shapes = spec.series
+      .toSorted((one, other) => one.strong - other.strong)
       .map((series) => ({ ...series, ...curvePaths(series, scales, spec) }));
     const bands = shapes.map(({ colour, half, band }) => {
       const filled = { fill: "var(--tone)", "fill-opacity": 0.16 };

@@ -3,13 +3,12 @@
 /** Fills `host`; returns show(problem, agent). */
 function makeCurves(host) {
   const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
-  const { title, subtitle, summary, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
-  const options = metrics.map((metric) => ({ value: metric, text: metric.title, hint: metric.description }));
-  const simple = (...texts) => texts.map((text) => ({ value: text, text }));
-  const range = choice("Range", simple("Full", "Near optimum"), "Full", (text) => update({ zoomed: text !== "Full" }));
+  const { title, subtitle, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
+  const titles = metrics.map((metric) => metric.title);
+  const range = choice("Range", ["Full", "Near optimum"], 0, (index) => update({ zoomed: index === 1 }));
   choices.append(
-    choice("Metric", options, state.metric, (metric) => update({ metric })),
-    choice("Step axis", simple("Linear", "Log"), "Linear", (text) => update({ xLog: text === "Log" })),
+    choice("Metric", titles, 0, (index) => update({ metric: metrics[index] })),
+    choice("Step axis", ["Linear", "Log"], 0, (index) => update({ xLog: index === 1 })),
     range,
   );
   const chart = makeChart(plot, { label: "Curves; arrow keys move the cursor", height: 300 });
@@ -21,7 +20,6 @@ function makeCurves(host) {
     const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
     title.textContent = problemName(problem);
     subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
-    summary.replaceChildren(...definitions(summaryOf(cell, metric)));
     numbers.replaceChildren(numbersOf(problem, agent));
     const series = curvesOf(state);
     const lines = levelLines(problem.cells, metric);
@@ -31,7 +29,6 @@ function makeCurves(host) {
     chartTitle.replaceChildren(element("b", {}, metric.description), remark);
     plot.hidden = series.length === 0;
     empty.hidden = series.length > 0;
-    empty.textContent = emptyText(state);
     const zoom = state.zoomed && !range.disabled ? nearLevels(lines) : null;
     chart.draw({ ...metric, series, lines, range: zoom, xLog });
     problem.cells.forEach((cell, index) => {
@@ -62,11 +59,6 @@ function curvesOf({ problem, metric, hidden, agent: chosen }) {
   });
 }
 
-function emptyText({ problem, metric, hidden }) {
-  const hiddenCurve = problem.cells.some((cell, index) => cell?.curves[metric.name] && hidden.has(index));
-  return hiddenCurve ? "All agents with this metric are switched off." : `No agent has values of ${metric.label} here.`;
-}
-
 /** A range around the lines of a chart that shows differences of a few percent. */
 function nearLevels(lines) {
   const values = lines.map(({ value }) => value);
@@ -83,19 +75,6 @@ function untilText({ solved, until }) {
 /** The final value of a metric over the seeds of a cell. */
 const finalText = (cell, metric) => estimateText(cell.curves[metric.name]?.final ?? [null, null], metric);
 
-const solvedCount = ({ solved, seeds }) => (solved === null ? "not evaluated" : `${solved} of ${seeds}`);
-
-/** The outcome of the chosen cell, its final return, and the final value of the chosen metric. */
-function summaryOf(cell, chosen) {
-  const interval = cell.share?.slice(1).map(percentText).join("–");
-  const shown = [...new Set([metrics[0], chosen])];
-  return [
-    ["Seeds solved", solvedCount(cell), interval && `95% interval ${interval}`],
-    ["Steps until solved", untilText(cell), "median over seeds"],
-    ...shown.map((metric) => [`Final ${metric.label}`, finalText(cell, metric), levelLines([cell], metric)[0]?.text]),
-  ];
-}
-
 /** A table with the outcome and the final metrics of all agents. */
 function numbersOf(problem, chosen) {
   const shown = metrics.filter((metric) => problem.cells.some((cell) => cell?.curves[metric.name]));
@@ -103,7 +82,7 @@ function numbersOf(problem, chosen) {
   const rows = page.agents.map((agent, index) => {
     const cell = problem.cells[index];
     if (cell === null) return row({}, colouredName(agent), ["no runs"]);
-    const values = [solvedCount(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
+    const values = [solvedText(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
     return row({ "aria-current": index === chosen }, colouredName(agent), values);
   });
   return table({ class: "numbers" }, headings, rows);

@@ -36,12 +36,9 @@ function estimateText([mean, half], { format, unknown }) {
   return half === null ? format(mean) : `${format(mean)} ± ${format(half, mean)}`;
 }
 
-/** How many seeds of a cell ended with an optimal policy. */
-function solvedText({ seeds, solved, share }) {
-  if (solved === null) return `${plural(seeds, "seed")}, not evaluated`;
-  const [fraction, low, high] = share.map(percentText);
-  return `solved ${solved} of ${seeds} seeds (${fraction}), 95% interval ${low} to ${high}`;
-}
+/** The number of seeds of a cell that ended with an optimal policy, and its interval. */
+const solvedText = ({ solved, seeds }) => (solved === null ? "not evaluated" : `${solved} of ${seeds}`);
+const intervalText = ({ share }) => (share ? ` (95% interval ${share.slice(1).map(percentText).join("–")})` : "");
 
 /** How metrics are shown where it is not by the defaults below. */
 const METRIC_STYLES = {

@@ -1,7 +1,7 @@
 /* Helpers that build elements. Text is always set as text, never parsed as markup, so names can contain anything. */
 
 const SVG = "http://www.w3.org/2000/svg";
-const SVG_TAGS = new Set("svg g path circle polygon text".split(" "));
+const SVG_TAGS = new Set("svg g path circle polygon text title".split(" "));
 
 const byId = (id) => document.getElementById(id);
 
@@ -39,19 +39,12 @@ function row(attributes, heading, cells) {
   return element("tr", attributes, element("th", { scope: "row" }, heading), columns);
 }
 
-/** Entries [label, value, remark] of a dl element. */
-function definitions(entries) {
-  return entries.map(([label, value, remark]) =>
-    element("div", {}, element("dt", {}, label), element("dd", {}, value), remark ? element("dd", {}, remark) : null),
-  );
-}
-
-/** Exclusive choices [{value, text, hint}] as radio buttons, so that arrow keys work. */
-function choice(legend, options, chosen, onChange) {
-  const labels = options.map(({ value, text, hint }) => {
-    const input = element("input", { type: "radio", name: legend, value, onchange: () => onChange(value) });
-    input.checked = value === chosen;
-    return element("label", { title: hint }, input, text);
+/** Exclusive choices as radio buttons, so that arrow keys work; onChange receives the index of the chosen text. */
+function choice(legend, texts, chosen, onChange) {
+  const labels = texts.map((text, index) => {
+    const input = element("input", { type: "radio", name: legend, onchange: () => onChange(index) });
+    input.checked = index === chosen;
+    return element("label", {}, input, text);
   });
   return element("fieldset", { class: "choice" }, element("legend", {}, legend), element("div", {}, labels));
 }

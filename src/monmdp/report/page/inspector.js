@@ -8,31 +8,26 @@ function makeInspector(host) {
     return;
   }
   const { problems, agents, layers, description, playButton, slider, step, ...parts } = partsOf(host);
-  const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null, pointed: null };
+  const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null };
   let charts = [];
 
   slider.oninput = () => show(Number(slider.value));
   playButton.onclick = toggle;
-  parts.grids.onpointerover = (event) => {
-    const cell = event.target.closest("[data-place]");
-    if (cell) showCell({ ...cell.dataset });
-  };
   host.onkeydown = (event) => {
     if (event.key !== " " || event.target === playButton) return; // a button is pressed by the space bar
     event.preventDefault();
     toggle();
   };
-  const options = (names) => names.map((text, value) => ({ value, text }));
-  problems.append(choice("Problem", options(page.inspector.map(({ name }) => name)), 0, chooseProblem));
+  problems.append(choice("Problem", page.inspector.map(({ name }) => name), 0, chooseProblem));
   chooseProblem(0);
   show(Math.round(Number(slider.max) * 0.1));
 
   function chooseProblem(index) {
     state.problem = page.inspector[index];
-    const { runs } = state.problem;
+    const names = state.problem.runs.map(({ agent }) => agent);
     description.textContent = state.problem.description;
-    chooseAgent(Math.min(state.agent, runs.length - 1));
-    agents.replaceChildren(choice("Agent", options(runs.map(({ agent }) => agent)), state.agent, chooseAgent));
+    chooseAgent(Math.min(state.agent, names.length - 1));
+    agents.replaceChildren(choice("Agent", names, state.agent, chooseAgent));
   }
 
   function chooseAgent(agent) {
@@ -43,15 +38,15 @@ function makeInspector(host) {
     parts.plots.replaceChildren(...charts.map(({ box }) => box));
     const available = Object.keys(LAYERS).filter((layer) => layer !== "goal" || run.goals);
     const layer = available.includes(state.layer) ? state.layer : "visits";
-    const named = available.map((value) => ({ value, text: LAYERS[value].text }));
-    layers.replaceChildren(choice("Layer", named, layer, chooseLayer));
+    const texts = available.map((name) => LAYERS[name].text);
+    const chosen = available.indexOf(layer);
+    layers.replaceChildren(choice("Layer", texts, chosen, (index) => chooseLayer(available[index])));
     chooseLayer(layer);
   }
 
   function chooseLayer(layer) {
-    Object.assign(state, { layer, pointed: null });
+    state.layer = layer;
     parts.caption.textContent = LAYERS[layer].caption;
-    parts.marks.replaceChildren(...markLegend(layer, state.run));
     show(state.index);
   }
 
@@ -69,25 +64,13 @@ function makeInspector(host) {
     parts.legend.replaceChildren(low, element("i", { class: "ramp", "--high": colour }), high);
     parts.facts.textContent = capitalised(`${snapshotText(problem, snapshot)}; ${observedPairsText(snapshot)}.`);
     for (const chart of charts) chart.show(index);
-    showCell(state.pointed);
-  }
-
-  /** Describes the cell that the pointer was last over. */
-  function showCell(pointed) {
-    const { problem, run, index } = state;
-    state.pointed = pointed;
-    parts.readout.textContent = pointed ? cellText(problem, snapshotOf(problem, run, index), pointed) : "";
   }
 
   function play(on) {
     clearInterval(state.timer);
+    const advance = () => (state.index < Number(slider.max) ? show(state.index + 1) : play(false));
     state.timer = on ? setInterval(advance, FRAME_MS) : null;
     playButton.textContent = on ? "❚❚ Pause" : "▶ Play";
-  }
-
-  function advance() {
-    if (state.index >= Number(slider.max)) play(false);
-    else show(state.index + 1);
   }
 
   function toggle() {
@@ -110,14 +93,4 @@ function metricChart(run, metric, onSelect) {
     chart.mark(run.steps[index]);
   };
   return { box: element("div", {}, title, plot), show };
-}
-
-/** What the marks in a layer mean. */
-function markLegend(layer, run) {
-  const sample = (x, y, mark) =>
-    element("svg", { viewBox: `${x - 30} ${y - 30} 60 60`, width: 22, "aria-hidden": true }, mark);
-  const agent = [sample(80, 20, drawMark("agent")), "agent"];
-  if (layer === "rewards") return agent;
-  const goal = run.goals ? [sample(20, 21, drawMark("goal")), "goal"] : [];
-  return [...agent, ...goal, sample(50, 50, drawArrow("RIGHT")), layer === "goal" ? "toward the goal" : "best action"];
 }

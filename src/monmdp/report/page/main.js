@@ -7,23 +7,19 @@ byId("notes").append(...page.notes.map((text) => element("p", { class: "note" },
 byId("overview-legend").append(...overviewLegend());
 const panel = byId("curves");
 const showCurves = makeCurves(panel);
-let agent = 0;
 
-/** Selects a cell; without an agent the current one, or the first one with runs. */
-function choose(problem, newAgent) {
-  const { cells } = page.problems[problem];
-  agent = newAgent ?? (cells[agent] ? agent : cells.findIndex((cell) => cell !== null));
+function choose(problem, agent) {
   select(problem, agent);
   showCurves(problem, agent);
 }
 
-const select = makeOverview(byId("overview-cards"), (problem, newAgent) => {
-  choose(problem, newAgent);
+const select = makeOverview(byId("overview-cards"), (problem, agent) => {
+  choose(problem, agent);
   if (panel.getBoundingClientRect().top < window.innerHeight * 0.6) return;
   panel.scrollIntoView(); // on a narrow screen the curves are below the overview
   byId("curves-title").focus({ preventScroll: true });
 });
-choose(0, null);
+choose(0, page.problems[0].cells.findIndex((cell) => cell !== null));
 makeClaims(byId("claims-list"));
 makeInspector(byId("inspector-view"));
 byId("foot").textContent = `Written by monmdp ${page.version}. This page works offline and loads nothing.`;

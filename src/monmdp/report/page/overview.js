@@ -2,7 +2,7 @@
 
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Fills `host`; onChoose(problem, agent) is called with indices, agent null for a whole row. Returns select. */
+/** Fills `host`; onChoose(problem, agent) is called with indices. Returns select(problem, agent). */
 function makeOverview(host, onChoose) {
   const environments = Map.groupBy(page.problems.entries(), ([, { environment }]) => environment);
   host.style.setProperty("--agents", page.agents.length);
@@ -15,7 +15,7 @@ function makeOverview(host, onChoose) {
   return function select(problem, agent) {
     for (const button of buttons) {
       const chosen = button.dataset.cell === `${problem} ${agent}`;
-      if (button.dataset.cell) button.setAttribute("aria-pressed", chosen);
+      button.setAttribute("aria-pressed", chosen);
       button.tabIndex = chosen ? 0 : -1;
     }
   };
@@ -25,10 +25,8 @@ function environmentCard(environment, problems, onChoose) {
   const tiles = problems.map(([, problem]) => problem.tiles).find((map) => map !== null);
   const headings = page.agents.map(({ name }) => element("span", { title: name }, name));
   const rows = problems.map(([index, problem]) => {
-    const label = `Curves of ${problemName(problem)}`;
-    const name = element("button", { "aria-label": label, onclick: () => onChoose(index, null) }, problem.monitor);
     const cells = problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose));
-    return row({}, name, cells);
+    return row({}, problem.monitor, cells);
   });
   const map = tiles ? drawMap(tiles, `Map of ${environment}`) : null;
   return element(
@@ -40,7 +38,7 @@ function environmentCard(environment, problems, onChoose) {
 }
 
 function overviewCell(problem, index, cell, agent, onChoose) {
-  const outcome = cell ? solvedText(cell) : "no runs in this folder";
+  const outcome = cell ? `seeds solved: ${solvedText(cell)}${intervalText(cell)}` : "no runs in this folder";
   const label = `${page.agents[agent].name} in ${problemName(problem)}: ${outcome}`;
   const described = { title: label, "aria-label": label };
   if (cell === null) return element("span", { class: "missing", role: "img", ...described });
@@ -78,10 +76,10 @@ function overviewLegend() {
 
 /** A bar per agent: the fraction of all its runs that ended with an optimal policy. */
 function scoreBars() {
-  return page.agents.map(({ name, colour, share, allSolved, evaluated }) =>
+  return page.agents.map(({ name, colour, share }) =>
     element(
       "li",
-      { title: `${name}: all seeds solved in ${allSolved} of ${evaluated} problems` },
+      {},
       element("span", {}, name),
       element("span", { class: "bar", "--t": share ?? 0, "--colour": colour }),
       element("b", {}, share === null ? "–" : percentText(share)),

@@ -37,7 +37,7 @@ const LAYERS = {
   visits: {
     text: "Visits",
     colour: "light-dark(#e48428, #b5651d)",
-    caption: "Stronger colour: visited more often. Arrows: greedy policy; none where all actions have the same value.",
+    caption: "Stronger colour: visited more often. Arrows: greedy policy; none where all actions are equal. ★: goal.",
     fractions: ({ visits }) => logFractions(visits),
     legend: ({ visits }) => ["never", plural(Math.max(...visits), "visit")],
   },
@@ -63,9 +63,8 @@ function snapshotFigures(problem, snapshot, layer) {
   const figure = (caption, label, content) => {
     const attributes = { class: "grid", "aria-label": `${caption}; ${label}`, "--high": LAYERS[layer].colour };
     const picture = drawGrid(problem.tiles, problem.places, attributes, (tile, place) => {
-      const { data, ground, marks } = content(place);
-      const children = [...ground, ...landmarks(problem, tile, place), ...marks, square({ class: "frame" })];
-      return [{ "data-place": place, ...data }, children];
+      const { data, text, ground, marks } = content(place);
+      return [data, [element("title", {}, text), ...ground, ...landmarks(problem, tile, place), ...marks]];
     });
     return element("figure", { "--columns": problem.tiles[0].length }, element("figcaption", {}, caption), picture);
   };
@@ -86,7 +85,8 @@ function stateCell(problem, snapshot, layer, fractions, place, monitor) {
   const reachable = problem.reachable[state];
   const best = layer === "goal" ? snapshot.goalBest : snapshot.best;
   return {
-    data: { "data-monitor": monitor, class: reachable ? null : "unreachable" },
+    data: { "data-state": state, class: reachable ? null : "unreachable" },
+    text: stateDetails(problem, snapshot, state),
     ground: [square({ class: "heat", "--t": reachable ? fractions[state] : 0 })],
     marks: [
       ...(reachable ? drawActions(problem, preferredActions(problem, best[state])) : []),
@@ -97,18 +97,25 @@ function stateCell(problem, snapshot, layer, fractions, place, monitor) {
 }
 
 function rewardCell(problem, { state, rewardCounts }, fractions, place) {
+  const nActions = problem.actions.length;
   const polygons = actionPolygons(problem.actions).map((points, action) => {
-    const pair = place * problem.actions.length + action;
+    const pair = place * nActions + action;
     if (rewardCounts[pair] === 0) return element("polygon", { class: "part", points });
     return element("polygon", { class: "part heat observed", points, "--t": 0.25 + 0.75 * fractions[pair] });
   });
   const here = split(state, problem.monitorStates)[0] === place;
-  return { ground: polygons, marks: [here ? drawMark("agent") : null] };
+  const counts = problem.actions.map((action, i) => `${action} ${countText(rewardCounts[place * nActions + i])}`);
+  return {
+    data: { "data-place": place },
+    text: `${problem.states[place]}: rewards observed for ${counts.join(", ")}`,
+    ground: polygons,
+    marks: [here ? drawMark("agent") : null],
+  };
 }
 
 /** The tile of a place, small in a corner unless it fills the cell, and a button if there is one. */
 function landmarks(problem, tile, place) {
-  const full = TILES[tile]?.[0].includes(SQUARE);
+  const full = page.tiles[tile]?.[0][0] === "rectangle";
   const attributes = full ? { class: "full-tile" } : { transform: "translate(60,60) scale(0.36)" };
   return [element("g", attributes, drawTile(tile)), problem.buttons.includes(place) ? drawMark("button") : null];
 }
@@ -141,14 +148,8 @@ function snapshotText(problem, { state, goal }) {
   return goal ? `${agent}; goal: ${actionText(problem, goal.action)} in ${stateText(problem, goal.state)}` : agent;
 }
 
-/** What is known about one cell: its visits and best actions, or in the rewards layer its observed rewards. */
-function cellText(problem, { visits, best, rewardCounts, goalValues }, { place, monitor }) {
-  if (monitor === undefined) {
-    const counts = rewardCounts.subarray(place * problem.actions.length);
-    const parts = problem.actions.map((action, i) => `${action} ${countText(counts[i])}`);
-    return `${problem.states[place]}: rewards observed for ${parts.join(", ")}`;
-  }
-  const state = Number(place) * problem.monitorStates.length + Number(monitor);
+/** What is known about a joint state: its visits, best actions and value toward the goal. */
+function stateDetails(problem, { visits, best, goalValues }, state) {
   if (!problem.reachable[state]) return `${stateText(problem, state)}: cannot be reached`;
   const actions = preferredActions(problem, best[state]).map((action) => actionText(problem, action));
   const policy = `${plural(visits[state], "visit")}; best ${actions.join(" or ") || "any action"}`;
