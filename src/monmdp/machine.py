@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 #: The fraction of available memory that concurrent runs may use in total.
 SHARE = 0.8
 
 
-def available_bytes() -> int:
-    """Available memory in bytes, limited by the container if there is one."""
+def available_bytes(root: Path = Path("/")) -> int:
+    """Available memory in bytes, limited by the control groups (version 1 or 2) of this process if there are any."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for line in _read("/proc/meminfo").splitlines():
+    for line in _read(root / "proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             limits.append(int(line.split()[1]) * 1024)
-    limit, used = _read("/sys/fs/cgroup/memory.max").strip(), _read("/sys/fs/cgroup/memory.current").strip()
-    if limit.isdigit() and used.isdigit():
-        limits.append(int(limit) - int(used))
+    for limit, used in _control_groups(root):
+        if (most := _read(limit).strip()).isdigit() and (taken := _read(used).strip()).isdigit():
+            limits.append(int(most) - int(taken))
     return max(min(limits), 0)
 
 
-def _read(path: str) -> str:
+def _control_groups(root: Path) -> Iterator[tuple[Path, Path]]:
+    """The files with limit and usage of the memory of this process's control group and all groups around it."""
+    for line in _read(root / "proc/self/cgroup").splitlines() or ["0::/"]:
+        _, controllers, group = line.split(":", 2)
+        version_1 = "memory" in controllers.split(",")
+        if version_1 or not controllers:
+            names = ("limit_in_bytes", "usage_in_bytes") if version_1 else ("max", "current")
+            top = root / "sys/fs/cgroup" / ("memory" if version_1 else "")
+            inner = top / group.lstrip("/")
+            for folder in (inner, *inner.parents):
+                if folder.is_relative_to(top):
+                    yield folder / f"memory.{names[0]}", folder / f"memory.{names[1]}"
+
+
+def _read(path: Path) -> str:
     try:
-        return Path(path).read_text()
+        return path.read_text()
     except OSError:
         return ""
 
