@@ -35,6 +35,20 @@ def draws(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
+@pytest.mark.parametrize(("level", "bounds"), [(0.95, [0.025, 0.975]), (0.8, [0.1, 0.9])])
+def test_the_bounds_are_percentiles_of_the_resamples(level, bounds):
+    seen = []
+
+    def mean(scores):
+        seen.append(scores.mean())
+        return seen[-1]
+
+    interval = bootstrap(np.random.default_rng(1).random((9, 2)), mean, level)
+    *resampled, estimate = seen
+    assert len(resampled) == 2_000
+    assert interval == (estimate, *np.quantile(resampled, bounds))
+
+
 def test_mean_interval_by_hand():
     """Mean 2, s = 1, so half a width of 4.303 / √3."""
     result = mean_interval([1, 2, 3])

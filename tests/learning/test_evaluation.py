@@ -7,7 +7,10 @@ import pytest
 from comparing import greedy_return
 
 import monmdp
-from monmdp.kernels.returns import exact_return, new_evaluator
+from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
+from monmdp.protocol import paper_job
+from monmdp.training.job import TEST_EPISODES
+from monmdp.training.loop import stream_keys
 from monmdp.world import compact
 
 PROBLEMS = [
@@ -89,6 +92,22 @@ def test_sampled_agrees_with_exact(names):
     difference = (sampled.returns - exact.returns).ravel()
     assert difference.std() > 0
     assert abs(difference.mean()) < 5 * difference.std() / np.sqrt(len(difference))
+
+
+@pytest.mark.parametrize("names", [("RiverSwim", "Random"), ("Hazard", "Button")])
+def test_test_episodes_have_a_stream_of_their_own(names):
+    """Every point of a run, again from the same Q: draws go on from point to point, and none is the agent's."""
+    problem, seed, steps = monmdp.make(*names), 5, 40
+    run = monmdp.train(problem, "Naive", [seed], steps=steps, points=1, evaluation="sampled")
+    world, keys = compact(problem), stream_keys(seed)
+    first = paper_job(problem, "Naive", steps).agent.memory(world, steps, seed).q
+    last = first.copy()
+    last[: world.n_acting_states] = run.q[0][problem.reachable]
+    again = {}
+    for role in ("evaluation", "agent"):
+        clock = np.zeros(1, np.int64)
+        again[role] = [sampled_return(world, q, TEST_EPISODES, getattr(keys, role), clock) for q in (first, last)]
+    assert run.returns[0].tolist() == again["evaluation"] != again["agent"]
 
 
 def test_sampling_is_exact_where_nothing_is_random():
