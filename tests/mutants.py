@@ -55,13 +55,19 @@ NOISE, HIDDEN, SLIPS = "reward noise, rewards hidden at random", "hidden for goo
 LOOP = [*learning("Naive", "Oracle", "Ignore"), *twins("Naive", NOISE, SLIPS), "tests/learning/test_interrupt.py"]
 MODELS = [*learning("DirectedModel"), *twins("DirectedModel", "random everywhere", HIDDEN, SLIPS)]
 SWEEPS = [f"tests/sweeps/test_{name}.py" for name in ("store", "resume", "save", "summary", "damage", "compaction")]
+EVALUATION = "tests/learning/test_evaluation.py::test_"
+WATCH = "tests/learning/test_cli_watch.py::test_"
 PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
     "kernels": {
         "kernels/bellman.py": [*learning("MonitoredMBIE", "DirectedModel"), "tests/test_solve.py"],
         "kernels/random.py": ["tests/test_random_streams.py", *learning("Naive")],
-        "kernels/returns.py": ["tests/learning/test_evaluation.py::test_any_values_in_any_order"],
+        "kernels/returns.py": [
+            *(f"{EVALUATION}any_values_in_any_order[{kind}]" for kind in ("True-Walk(step_limit=2) + Random", "False-Empty + Ask")),
+            f"{EVALUATION}test_episodes_have_a_stream_of_their_own",
+            f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
+        ],
         "kernels/stepping.py": [*LOOP[:4], "tests/test_simulation.py"],
         "training/loop.py": LOOP,
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
@@ -96,7 +102,10 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "study/export.py": ["tests/analysis/test_export.py"],
         "study/results.py": [*SWEEPS, "tests/sweeps/test_cli_results.py"],
         "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_progress.py", "tests/sweeps/test_failures.py"],
-        "study/snapshots.py": ["tests/analysis/test_snapshots.py", "tests/learning/test_cli_watch.py"],
+        "study/snapshots.py": [
+            "tests/analysis/test_snapshots.py",
+            *(f"{WATCH}{name}" for name in ("the_picture_agrees_with_the_reference_implementation", "steps_one_by_one_are_the_same_run")),
+        ],
         "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py"],
         "study/sweep.py": ["tests/sweeps/test_own_sweeps.py", "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1]],
     },
