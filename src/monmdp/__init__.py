@@ -1,7 +1,5 @@
 """Reinforcement learning when rewards cannot always be seen: Monitored MDPs as data."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 from monmdp.environments import ENVIRONMENTS, Environment, Grid, Rule, Step, from_gymnasium

@@ -3,8 +3,6 @@
 An option is checked by its annotation: `p: Probability = 0.5` in the dataclass of an environment, monitor or agent.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

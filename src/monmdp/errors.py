@@ -1,7 +1,5 @@
 """The error for bad input: its message says what was wrong, what was expected and what to do."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Join an environment and a monitor into a MonMDP."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterable
 from typing import Any

@@ -5,8 +5,6 @@ pair = state * actions + action. The outcomes of pair i are offsets[i] … offse
 outcomes in their own order and, for each of them, the monitor's.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

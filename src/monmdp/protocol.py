@@ -4,8 +4,6 @@ Exceptions are rows. Everything here is resolved into explicit options and passe
 of it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from monmdp.agents.base import Agent

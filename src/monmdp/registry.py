@@ -8,8 +8,6 @@ Another package adds its own classes through entry points, listed in its pyproje
 Names come from package metadata; a class is imported when it is first used.
 """
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import re

@@ -4,8 +4,6 @@ A draw is a hash of its key and index, so a stream does not depend on draws from
 SplitMix64's finaliser over a Weyl sequence; `kernels.random` is the compiled version.
 """
 
-from __future__ import annotations
-
 import math
 
 WORD = 0xFFFFFFFFFFFFFFFF

@@ -1,7 +1,5 @@
 """Stepping a MonMDP in plain Python: the specification of the compiled step, for single environments and learners."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ problem follow Agarwal et al., "Deep RL at the Edge of the Statistical Precipice
 a plain number; `bootstrap(scores, metric)` computes its interval. SciPy is imported on first use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A problem as the training loop reads it: flat arrays over the states that an agent can observe."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

@@ -18,7 +18,7 @@ WARP = 32
 #: Functions in which the lanes of a warp differ; the position of the argument `lane`, if there is one.
 BY_LANES = {
     "choose_best": None, "largest": None, "smallest": None, "confidence_bounds": None, "copy_state": None,
-    "choose_toward": 4, "keep_policy": 3,
+    "choose_filled": None, "keep_policy": 3,
 }  # fmt: skip
 
 
@@ -80,6 +80,7 @@ class Block:
         self.blockIdx = types.SimpleNamespace(x=number)
         self.blockDim = types.SimpleNamespace(x=threads)
         self.shared = types.SimpleNamespace(array=self._shared)
+        self.local = types.SimpleNamespace(array=np.zeros)
         self.atomic = types.SimpleNamespace(add=self._add)
         self._arrays: dict[Any, np.ndarray] = {0: np.zeros(shared // 8 + 1, np.int64)}
 
@@ -178,17 +179,15 @@ class Pointer:
         ctypes.c_float.from_address(self.address + 4 * int(item)).value = value
 
 
-def array_at(address: int, shape: tuple[int, ...], dtype: Any, spacing: int = 1) -> Any:
+def array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
     """An array at an address of host memory."""
     kind = np.dtype(dtype)
     if shape == (1,) and kind == np.float32:
         return Pointer(address)
-    size = int(np.prod(shape)) * kind.itemsize * spacing
+    size = int(np.prod(shape)) * kind.itemsize
     if size == 0:
         return np.zeros(shape, kind)
     content = (ctypes.c_char * size).from_address(int(address))
-    if spacing > 1:
-        return np.ndarray(shape, kind, content, 0, (kind.itemsize * spacing,))
     return np.frombuffer(content, kind).reshape(shape)
 
 
@@ -206,8 +205,6 @@ def in_python(function: Any, cuda: Block, made: dict[int, Any]) -> Any:
     names |= {
         "cuda": cuda,
         "array_at": lambda address, shape, dtype: array_at(address, tuple(map(int, shape)), dtype),
-        "lane_array_at": lambda address, n, dtype: array_at(address, (int(n),), dtype, 32),
-        "located": lambda address, onchip: int(address) if address >= 0 else int(onchip) - 1 - int(address),
         "address_of": lambda array: array.ctypes.data,
     }
     return made[id(body)]
@@ -289,18 +286,10 @@ def _none() -> None:
 BODIES: dict[str, Any] = {}
 
 
-def training_kernel(program: Any, capability: tuple[int, int]) -> Any:
-    """In place of `compiling.training_kernel`."""
-    from monmdp.cuda.kernels import training_body
+def compiled(program: Any, capability: tuple[int, int]) -> Any:
+    """In place of `compiling.compiled`."""
+    from monmdp.cuda.kernels import kernel_body
 
-    name = f"{program.agent.__name__} {program.shape} {program.noisy} {hash(program.schema)}"
-    BODIES[name] = training_body(program)
+    name = f"{program.agent} {program.shape} {program.noisy} {hash(program.schema)}"
+    BODIES[name] = kernel_body(program)
     return name
-
-
-def evaluation_kernel(schema: Any, capability: tuple[int, int]) -> Any:
-    """In place of `compiling.evaluation_kernel`."""
-    from monmdp.cuda.kernels import evaluation_body
-
-    BODIES["evaluate"] = evaluation_body(schema)
-    return "evaluate"

@@ -26,3 +26,8 @@ needs_compiler = pytest.mark.skipif(
     reason="needs numba-cuda and NVVM to compile for a GPU: pip install 'monmdp[cuda]'",
 )
 DEVICE_AGENTS = [name for name in AGENTS if AGENTS.build(name).device_kernel is not None]
+_KERNELS = ("act", "update", "begin", "plan", "beta", "sees_everything")
+#: One agent per combination of kernels.
+DISTINCT_AGENTS = list({
+    tuple(getattr(type(AGENTS.build(name)), kernel) for kernel in _KERNELS): name for name in DEVICE_AGENTS
+}.values())  # fmt: skip

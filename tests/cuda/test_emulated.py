@@ -12,6 +12,7 @@ import monmdp
 from monmdp.cuda import backend
 from monmdp.cuda.schedule import Work
 from monmdp.protocol import paper_job
+from monmdp.training import loop
 from monmdp.training.metrics import new_record
 
 pytest.importorskip("greenlet", reason="threads of the emulated GPU are greenlets")
@@ -31,8 +32,7 @@ AGENTS = (
 def gpu(monkeypatch: pytest.MonkeyPatch) -> emulator.EmulatedGPU:
     gpu = emulator.EmulatedGPU()
     monkeypatch.setattr(backend, "device", lambda: gpu)
-    monkeypatch.setattr(backend, "training_kernel", emulator.training_kernel)
-    monkeypatch.setattr(backend, "evaluation_kernel", emulator.evaluation_kernel)
+    monkeypatch.setattr(backend, "compiled", emulator.compiled)
     return gpu
 
 
@@ -55,20 +55,39 @@ def test_agents(gpu: emulator.EmulatedGPU, agent: str) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["sampled", "none"])
-def test_other_evaluations(gpu: emulator.EmulatedGPU, evaluation: str) -> None:
+def test_other_evaluations(gpu: emulator.EmulatedGPU, evaluation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monmdp.training.job.TEST_EPISODES", 4)
     for agent in ("Naive", "Directed"):
         assert_equal(monmdp.make("RiverSwim", "Button"), agent, evaluation)
 
 
-def test_stopped_runs_end_at_the_same_barriers(gpu: emulator.EmulatedGPU, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("barriers", [0, 200])
+def test_stopped_runs_end_at_the_same_barriers(
+    gpu: emulator.EmulatedGPU, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, barriers: int
+) -> None:
+    """All threads of a run end, whether it is stopped before its first step or after the given number of waits."""
+    from monmdp.cuda.successors import advance_by_block
+
+    monkeypatch.setattr(loop, "LISTEN_EVERY", 4)
+    advance_by_block.cache_clear()
+    request.addfinalizer(advance_by_block.cache_clear)
     job = paper_job(monmdp.make("Loop", "Ask"), "Directed", STEPS, POINTS, "none")
-    launch = backend.Launch.start
+    start, sync, launches, waits = backend.Launch.start, emulator.Block.syncthreads, [], iter(range(1 << 20))
 
-    def stopped(self: Any, device: Any) -> None:
-        stop = next(values for name, values in self.groups[0][0].shared.items() if name == "stop")
-        stop[0] = 1
-        launch(self, device)
+    def started(launch: Any, device: Any) -> None:
+        launches.append(launch)
+        start(launch, device)
 
-    monkeypatch.setattr(backend.Launch, "start", stopped)
+    def counted(block: emulator.Block) -> None:
+        if next(waits) == barriers:
+            launch = launches[0]
+            _, offset = launch.shared[id(launch.groups[0][0].shared["stop"])]
+            gpu.send(launch.base + offset, np.ones(1, np.int64))
+        sync(block)
+
+    monkeypatch.setattr(backend.Launch, "start", started)
+    monkeypatch.setattr(emulator.Block, "syncthreads", counted)
     ((_, results),) = backend.train_on_gpu([Work(job, SEEDS)])
-    assert all(tables["visits"].sum() == 0 for _, tables in results)
+    steps = [tables["visits"].sum() for _, tables in results]
+    assert 0 < steps[0] < STEPS if barriers else steps[0] == 0
+    assert steps[1] == 0

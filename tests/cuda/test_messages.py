@@ -134,7 +134,7 @@ def test_gpu_and_cluster_exclude_each_other(pretend: Any, tmp_path: Path) -> Non
 
 def test_progress_never_decreases(pretend: Any, tmp_path: Path) -> None:
     def all_at_once(work: list[Work], watcher: Any) -> Any:
-        watcher(work, [np.full((len(part.seeds), 2), part.job.steps) for part in work])
+        watcher((part, np.full((len(part.seeds), 2), part.job.steps)) for part in work)
         for part in work:
             yield part, on_cpu(part)
 

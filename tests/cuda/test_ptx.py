@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gpu import DEVICE_AGENTS, needs_compiler
+from gpu import DISTINCT_AGENTS, needs_compiler
 
 import monmdp
 from monmdp.agents.choices import choose
 from monmdp.agents.q_learning import QLearner
 from monmdp.cuda import compiling
-from monmdp.cuda.packing import Evaluated, new_run
-from monmdp.cuda.schedule import Program, Shape
-from monmdp.cuda.views import schema_of
+from monmdp.cuda.packing import Evaluated, new_run, schema_of
+from monmdp.cuda.schedule import EVALUATION, Program, Shape
 from monmdp.kernels.compile import inlined
 from monmdp.training.job import Job
 
@@ -30,10 +29,10 @@ WITH_LOGARITHMS = ("QCounts", "MonitoredMBIE")
 def ptx_of(agent: Any, noisy: bool = False) -> str:
     job = Job(monmdp.make("Loop", "Ask"), agent, 50, 5)
     schema = schema_of(new_run(job, 0, np.zeros(1, np.int64)))
-    return compiling.training_kernel(Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
+    return compiling.compiled(Program(type(job.agent), schema, Shape(64, 8, 0), noisy), HOPPER)
 
 
-@pytest.mark.parametrize("agent", DEVICE_AGENTS)
+@pytest.mark.parametrize("agent", DISTINCT_AGENTS)
 def test_every_device_agent_compiles(agent: str) -> None:
     ptx = ptx_of(agent)
     assert ".target sm_90" in ptx
@@ -67,7 +66,8 @@ def test_noise_is_compiled_only_if_needed() -> None:
 
 def test_evaluation_compiles() -> None:
     run = new_run(Job(monmdp.make("Loop", "Ask"), "Naive", 50, 5), 0, np.zeros(1, np.int64))
-    ptx = compiling.evaluation_kernel(schema_of(Evaluated(run.snapshots, run.world, run.episodes)), HOPPER)
+    schema = schema_of(Evaluated(run.snapshots, run.world, run.episodes))
+    ptx = compiling.compiled(Program(None, schema, EVALUATION, False), HOPPER)
     assert "fma." not in ptx
     assert "atom" in ptx  # for the counter only; numbers are never added atomically
 

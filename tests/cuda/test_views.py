@@ -9,8 +9,7 @@ import pytest
 from gpu import DEVICE_AGENTS
 
 import monmdp
-from monmdp.cuda.packing import Evaluated, new_run
-from monmdp.cuda.views import leaf_values, number_word, schema_of
+from monmdp.cuda.packing import Evaluated, leaf_values, new_run, number_word, schema_of
 from monmdp.training.job import Job
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import monmdp
 from monmdp.cuda import backend, driver
-from monmdp.cuda.schedule import EVALUATING, Work, device_bytes
+from monmdp.cuda.schedule import EVALUATION, Work, device_bytes
 from monmdp.training.job import Job
 
 BASE = 1 << 20
@@ -81,8 +82,7 @@ class OnlyMemory:
 
 @pytest.fixture(autouse=True)
 def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "training_kernel", lambda program, capability: program.agent.__name__)
-    monkeypatch.setattr(backend, "evaluation_kernel", lambda schema, capability: "evaluation")
+    monkeypatch.setattr(backend, "compiled", lambda program, _: getattr(program.agent, "__name__", "evaluation"))
     monkeypatch.setattr(backend, "WATCH_EVERY", 0.0)
 
 
@@ -123,7 +123,7 @@ def test_parts_of_the_same_job_are_trained_together(monkeypatch: pytest.MonkeyPa
     assert [len(results[0]), len(results[1])] == [2, 3]
     expected = job.agent.memory(job.world, 40, 3).reward_model
     assert np.array_equal(results[1][1][1]["reward_model"], expected)
-    assert gpu.launched == [("Naive", 5, 32, 2), ("evaluation", 4 * EVALUATING, 32, 7)]
+    assert gpu.launched == [("Naive", 5, 32, 2), ("evaluation", 4 * EVALUATION.blocks, 32, 7)]
 
 
 def test_each_launch_is_evaluated_and_returned_when_it_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,9 +156,8 @@ def test_little_memory_means_several_waves(monkeypatch: pytest.MonkeyPatch) -> N
 def test_interrupt_stops_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = use(OnlyMemory(slow=10), monkeypatch)
 
-    def interrupt(parts: list[Work], steps: list[np.ndarray]) -> None:
-        assert [part.number for part in parts] == [0, 1]
-        assert [done.tolist() for done in steps] == [[[0, 0]] * 3] * 2
+    def interrupt(progress: Iterable[tuple[Work, np.ndarray]]) -> None:
+        assert [(part.number, done.tolist()) for part, done in progress] == [(0, [[0, 0]] * 3), (1, [[0, 0]] * 3)]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

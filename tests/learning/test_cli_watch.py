@@ -16,7 +16,7 @@ from rich.console import Console
 
 import monmdp
 from monmdp.cli import main
-from monmdp.cli.training import picture
+from monmdp.cli.training import LastStep, advance, picture
 from monmdp.paper import benchmark
 from monmdp.study.snapshots import Run
 from monmdp.training.job import Job
@@ -60,20 +60,22 @@ def test_every_agent_can_be_watched(capsys, agent):
     assert "monitor: on" in shown
 
 
-def watched(problem: monmdp.MonMDP, agent: str, steps: int) -> tuple[str, Run]:
-    """The picture after some steps of seed 4, and the run."""
+def watched(problem: monmdp.MonMDP, agent: str, steps: int) -> tuple[str, Run, LastStep | None]:
+    """The picture after some steps of seed 4, the run, and its last step."""
     run = Run(Job(problem, agent, 500, defaults={"alpha": 1.0, "initial_q": -10.0}), 4)
-    run.advance(steps)
+    last = advance(run, steps)
     console = Console(file=io.StringIO(), width=200)
-    console.print(picture(run, "paused"))
-    return console.file.getvalue(), run
+    console.print(picture(run, last, "paused"))
+    return console.file.getvalue(), run, last
 
 
 def test_the_picture_agrees_with_the_reference_implementation():
     problem = monmdp.make("Loop", "Full")
-    shown, run = watched(problem, "Directed", 120)
+    shown, run, last = watched(problem, "Directed", 120)
     learner = plain_agent(run.job.agent, problem, 500, 4)
     history = list(islice(training(problem, learner, 500, 4), 120))
+    assert (last.pair, last.observed) == (history[-1].state * 5 + history[-1].action, history[-1].observed)
+    assert last.explored == history[-1].exploring
     assert run.state == history[-1].next_state
     state, action = divmod(int(learner.visits.argmin()), 5)
     assert f"{problem.action_label(action)} in {problem.state_label(state)}" in shown
@@ -81,33 +83,35 @@ def test_the_picture_agrees_with_the_reference_implementation():
     assert "120 of 500" in shown
     assert f"{(learner.visits > 0).sum()} of 45 pairs" in shown
     assert "120 rewards" in shown
-    assert f"state     {problem.state_label(history[-1].next_state)}" in shown
-    assert f"return    {plain_return(problem, learner.q):.4f}" in shown
+    assert f"{problem.action_label(history[-1].action)} in {problem.state_label(history[-1].state)}" in shown
+    assert f"return       {plain_return(problem, learner.q):.4f}" in shown
     assert "@" in shown
     assert "★" in shown
 
 
 def test_steps_one_by_one_are_the_same_run():
     problem = monmdp.make("Hazard", "Button")
-    _, run = watched(problem, "Directed", 150)
-    _, slow = watched(problem, "Directed", 1)
-    for step in range(2, 151):
-        slow.advance(step)
+    _, run, _ = watched(problem, "Directed", 150)
+    _, slow, last = watched(problem, "Directed", 1)
+    for _ in range(149):
+        last = advance(slow, 1)
+        assert slow.visits.ravel()[last.pair] > 0
     assert (slow.visits == run.visits).all()
     assert slow.state == run.state
     assert slow.metrics() == pytest.approx(run.metrics(), nan_ok=True)
 
 
-def test_agents_without_a_goal():
-    shown, _ = watched(monmdp.make("Loop"), "Naive", 40)
+def test_agents_without_a_goal_show_their_mode():
+    shown, _, last = watched(monmdp.make("Loop"), "Naive", 40)
+    assert ("explore: " if last.explored else "exploit: ") in shown
     assert "β" not in shown
     assert "\ngoal" not in shown
 
 
 def test_environments_without_places_show_the_facts():
-    shown, _ = watched(ring(), "Directed", 5)
+    shown, _, _ = watched(ring(), "Directed", 5)
     assert "5 of 500" in shown
-    assert "state     b" in shown
+    assert "go in a" in shown
     assert "★" not in shown
 
 
@@ -116,6 +120,7 @@ from dataclasses import dataclass
 from monmdp.agents import AGENTS, QLearner
 from monmdp.agents.choices import choose_any
 from monmdp.cli import main
+from monmdp.cli.training import LastStep, advance, picture
 from monmdp.kernels.compile import inlined
 
 @inlined

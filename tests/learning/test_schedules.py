@@ -8,28 +8,59 @@ import numpy as np
 import pytest
 from by_hand import one_state
 from comparing import Q_LEARNERS
+from reference.base import per_step
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.agents.schedules import schedule
+from monmdp.agents.schedules import TABULATED, log_of, logarithms, schedule, value_at
 from monmdp.protocol import paper_job
 
 
+def values(given, steps):
+    """The values of a schedule at every step."""
+    stored = schedule(given, steps, "ε")
+    return [value_at(stored, step) for step in range(steps)]
+
+
 def test_a_line_reaches_both_ends():
-    assert schedule((1.0, 0.0), 5, "ε") == pytest.approx([1, 0.75, 0.5, 0.25, 0], abs=1e-15)
-    assert schedule([0.5, 0.05], 10, "α") == pytest.approx(0.5 - 0.05 * np.arange(10), abs=1e-15)
-    assert schedule((1.0, 0.0), 2, "ε").tolist() == [1, 0]
-    assert schedule((1.0, 0.0), 1, "ε").tolist() == [1]
+    assert values((1.0, 0.0), 5) == [1, 0.75, 0.5, 0.25, 0]
+    assert values([0.5, 0.05], 10) == pytest.approx(0.5 - 0.05 * np.arange(10), abs=1e-15)
+    assert values((1.0, 0.0), 2) == [1, 0]
+    assert values((1.0, 0.0), 1) == [1]
+
+
+@pytest.mark.parametrize("given", [(1.0, 0.0), (0.5, 0.05), (0.3, 0.9), 0.1, 0.7])
+def test_values_equal_those_of_a_table_bit_for_bit(given):
+    assert values(given, 12_345) == per_step(given, 12_345).tolist()
+
+
+def test_logarithms_beyond_the_table_equal_those_of_the_table():
+    numbers = [1, 2, 3, TABULATED - 1, TABULATED, TABULATED + 1, 10**6 + 3, 10**8, 10**11 + 7]
+    assert [log_of(logarithms(4), number) for number in numbers] == [math.log(number) for number in numbers]
+    assert log_of(logarithms(TABULATED), TABULATED) == math.log(TABULATED)
+
+
+def test_memory_does_not_grow_with_the_number_of_steps():
+    problem = monmdp.make("Loop")
+    for agent in ("Directed", "UCB", "QCounts"):
+        few, many = (memory_of(paper_job(problem, agent, steps)) for steps in (10**6, 10**15))
+        assert few == many < 2 * 2**20
+
+
+def memory_of(job):
+    """Bytes of all arrays of a run's memory."""
+    arrays = job.agent.memory(job.world, job.steps, 0)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.2, np.float64(0.2), np.float32(0.5), np.array(0.5)])
 def test_a_constant(value):
-    assert schedule(value, 4, "ε").tolist() == [float(value)] * 4
+    assert values(value, 4) == [float(value)] * 4
 
 
 @pytest.mark.parametrize("given", [[0.5], [0.5, 0.25], [0.5, 0.25, 0.0], [1, 0, 1, 0]])
-def test_one_number_a_step(given):
-    assert schedule(np.array(given), len(given), "ε").tolist() == given
+def test_one_number_per_step(given):
+    assert values(np.array(given), len(given)) == given
 
 
 @pytest.mark.parametrize(

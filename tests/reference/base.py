@@ -7,9 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.schedules import schedule
 from monmdp.problem import Floats, MonMDP
 from monmdp.rng import stream, uniform
+
+
+def per_step(given, steps):
+    """A schedule as one number per step: a constant, a line from the first step to the last, or the numbers given."""
+    values = np.asarray(given, np.float64)
+    if values.ndim == 0:
+        return np.full(steps, values)
+    if values.shape == (2,) and steps != 2:
+        return values[0] + (values[1] - values[0]) * (np.arange(steps) / max(steps - 1, 1))
+    return values
 
 
 class PlainAgent:
@@ -77,8 +86,8 @@ class PlainQLearner(PlainAgent):
         key = stream(seed, "reward model")
         self.reward_model = np.array([0.2 * uniform(key, pair) - 0.1 for pair in range(self.n_env_pairs)])
         self.q = np.full((problem.n_states, problem.n_actions), float(options.initial_q))
-        self.alpha = schedule(options.alpha, steps, "The learning rate")
-        self.epsilon = schedule(options.epsilon, steps, "The chance of a random action")
+        self.alpha = per_step(options.alpha, steps)
+        self.epsilon = per_step(options.epsilon, steps)
 
     def act(self, state: int, step: int) -> tuple[int, bool]:
         """ε-greedy on `preferences`."""

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.schedules import schedule
 from monmdp.problem import Floats, MonMDP
-from reference.base import PlainQLearner
+from reference.base import PlainQLearner, per_step
 
 
 class PlainIntrinsic(PlainQLearner):
@@ -30,7 +29,7 @@ class PlainQCounts(PlainQLearner):
         super().__init__(options, problem, steps, seed)
         self.count_values = np.zeros_like(self.q)
         alpha = options.alpha if options.count_alpha is None else options.count_alpha
-        self.count_alpha = schedule(alpha, steps, "The count learning rate")
+        self.count_alpha = per_step(alpha, steps)
         self.count_discount = problem.discount if options.count_discount is None else options.count_discount
 
     def preferences(self, state: int) -> np.ndarray:
@@ -71,7 +70,7 @@ class PlainDirected(PlainQLearner):
         shape = (problem.n_states, problem.n_actions, len(self.goals))
         self.successor_values = np.ones(shape, np.float32)
         alpha = options.alpha if options.successor_alpha is None else options.successor_alpha
-        self.successor_alpha = schedule(alpha, steps, "The successor learning rate").astype(np.float32)
+        self.successor_alpha = per_step(alpha, steps).astype(np.float32)
         discount = problem.discount if options.successor_discount is None else options.successor_discount
         self.successor_discount = np.float32(discount)
 

@@ -14,7 +14,7 @@ from monmdp.study import executors
 @pytest.fixture
 def idle(monkeypatch):
     """Fail if anything is trained."""
-    monkeypatch.setattr(executors.Threads, "outcomes", lambda *_: pytest.fail("the sweep was started"))
+    monkeypatch.setattr(executors.Threads, "train", lambda *_: pytest.fail("the sweep was started"))
 
 
 def refused(capsys, tmp_path, *words: str) -> str:

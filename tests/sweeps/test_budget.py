@@ -28,7 +28,7 @@ ALL_STEPS = sum(STEPS.values()) * sum(TIMES.values())  # 95,000 × 37
 @pytest.fixture
 def idle(monkeypatch):
     """Fail if anything is trained."""
-    monkeypatch.setattr(executors.Threads, "outcomes", lambda *_: pytest.fail("the sweep was started"))
+    monkeypatch.setattr(executors.Threads, "train", lambda *_: pytest.fail("the sweep was started"))
 
 
 @pytest.fixture(autouse=True)

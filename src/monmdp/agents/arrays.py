@@ -3,8 +3,6 @@
 Also the two sparse structures of models: rows of successors, and counts of the transitions that occurred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

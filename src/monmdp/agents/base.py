@@ -154,7 +154,7 @@ class HasTimeEstimate(Protocol):
 
 
 def memory_bytes(agent: Agent, world: World, steps: int = 0) -> int:
-    """Approximate size of an agent's memory: two numbers per pair and two schedules, unless the agent knows better."""
+    """Approximate size of an agent's memory: two numbers per pair, unless the agent knows better."""
     if isinstance(agent, HasMemoryEstimate):
         return agent.memory_bytes(world, steps)
-    return 16 * world.n_states * world.n_actions + 16 * steps
+    return 16 * world.n_states * world.n_actions

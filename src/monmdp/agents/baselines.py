@@ -8,8 +8,6 @@ QCounts:    UCB with n = (1 − γ) C in place of N, where counts are propagated
             C(s,a) += α (N(s,a) + γ min C(s′,·) − C(s,a)), target N(s,a) / (1 − γ) on termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores, smallest
 from monmdp.agents.q_learning import QLearner, extended_memory, learn_q, learn_reward, update_q_learner
-from monmdp.agents.schedules import Schedule, logarithms, schedule
+from monmdp.agents.schedules import TABULATED, Schedule, log_of, logarithms, schedule, value_at
 from monmdp.check import Discount
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats
@@ -69,7 +67,7 @@ class Intrinsic(QLearner):
         return IntrinsicMemory(*self.common(world, steps, seed), float(self.bonus))
 
 
-#: QMemory with log n for every possible count n, and scratch space for bounds [A].
+#: QMemory with a table of logarithms, and scratch space for bounds [A].
 UCBMemory: Any = extended_memory(__name__, "UCBMemory", logs=Floats, bounds=Floats)
 
 
@@ -92,7 +90,7 @@ def act_ucb(memory, state, draws):
     total = 0
     for action in range(n_actions):
         total += counts[action]
-    confidence_bounds(memory.q[state], counts, 1.0, memory.logs[total], memory.bounds)
+    confidence_bounds(memory.q[state], counts, 1.0, log_of(memory.logs, total), memory.bounds)
     return choose(memory.bounds, draws), False
 
 
@@ -105,7 +103,9 @@ class UCB(QLearner):
     device_kernel = "warp"
 
     def memory(self, world: World, steps: int, seed: int) -> Any:
-        return UCBMemory(*self.common(world, steps, seed), logarithms(steps + 2), np.zeros(world.n_actions))
+        return UCBMemory(
+            *self.common(world, steps, seed), logarithms(min(steps + 2, TABULATED)), np.zeros(world.n_actions)
+        )
 
 
 #: QMemory with count values C [S, A], their learning rate and discount, and scratch space for bounds [A].
@@ -138,7 +138,7 @@ def update_qcounts(memory, transition):
     else:
         target = count + memory.count_discount * smallest(memory.count_values[transition.next_state])
     error = target - memory.count_values[state, action]
-    memory.count_values[state, action] += memory.count_alpha[transition.step] * error
+    memory.count_values[state, action] += value_at(memory.count_alpha, transition.step) * error
 
 
 @AGENTS.add

@@ -1,11 +1,10 @@
 """Choosing actions: named random draws, ties broken at random, ε-greedy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
 
+from monmdp.agents.schedules import value_at
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.kernels.random import choose_best, uniform
 
@@ -43,8 +42,9 @@ def choose_any(n_actions, draws):
 
 @inlined
 def explores(epsilon, draws):
-    """Whether this step takes a random action, by the schedule ε [steps]."""
-    return epsilon[draws.step] > 0.0 and uniform(draws.key, 2 * draws.step) < epsilon[draws.step]
+    """Whether this step takes a random action, by the schedule ε."""
+    chance = value_at(epsilon, draws.step)
+    return chance > 0.0 and uniform(draws.key, 2 * draws.step) < chance
 
 
 @kernel

@@ -7,8 +7,6 @@ if β > β̄: with probability ε a random action, else argmax_a Ŝ_goal(s,a); o
   occupancy:     1[g = (s,a)] + γ max Ŝ_g(s′,·), or without the second term after termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +17,7 @@ import numpy.typing as npt
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores
 from monmdp.agents.q_learning import QLearner, extended_memory, update_q_learner
-from monmdp.agents.schedules import Schedule, logarithms, read_only, schedule
+from monmdp.agents.schedules import TABULATED, Schedule, log_of, logarithms, schedule, value_at
 from monmdp.check import Discount, NonNegative
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats, Integers
@@ -38,7 +36,7 @@ DirectedMemory: Any = extended_memory(
     "DirectedMemory",
     successor_values=Singles,
     successor_best=Singles,
-    successor_alpha=Singles,
+    successor_alpha=Floats,
     successor_discount=np.float32,
     occupancy=bool,
     balanced_wandering=bool,
@@ -75,7 +73,7 @@ def find_goal(visits, n_goals, goal, goal_visits):
 def beta_directed(memory, step):
     """β = log(t + 2) / N(goal), infinite while the goal was never visited."""
     count = memory.visits[find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)]
-    return memory.logs[step + 2] / count if count > 0 else math.inf
+    return log_of(memory.logs, step + 2) / count if count > 0 else math.inf
 
 
 @inlined
@@ -160,7 +158,7 @@ def update_directed(memory, transition):
     if not memory.random_goal_policy:
         learn_successors(
             memory.successor_values, memory.successor_best, memory.q.shape[1], transition.state, transition.action,
-            transition.next_state, transition.terminated, memory.successor_alpha[transition.step],
+            transition.next_state, transition.terminated, np.float32(value_at(memory.successor_alpha, transition.step)),
             memory.successor_discount, memory.occupancy, memory.scratch,
         )  # fmt: skip
 
@@ -202,13 +200,13 @@ class Directed(QLearner):
             *common,
             successor_values=np.ones((pairs, pairs), np.float32),
             successor_best=np.ones((n if pairs else 0, pairs), np.float32),
-            successor_alpha=read_only(schedule(own_alpha, steps, "The successor learning rate").astype(np.float32)),
+            successor_alpha=schedule(own_alpha, steps, "The successor learning rate"),
             successor_discount=np.float32(discount),
             occupancy=self.successor_target == "occupancy",
             balanced_wandering=self.balanced_wandering,
             random_goal_policy=self.random_goal_policy,
             beta_bar=float(self.beta_bar),
-            logs=logarithms(steps + 2),
+            logs=logarithms(min(steps + 2, TABULATED)),
             n_goals=goals,
             goal=np.zeros(1, np.int64),
             goal_visits=np.zeros(1, np.int64),
@@ -232,4 +230,4 @@ class Directed(QLearner):
         """The quadratic table of successor values and its maxima, beside the usual tables."""
         pairs = world.n_acting_states * world.n_actions
         table = 0 if self.random_goal_policy else 4 * pairs * (pairs + world.n_states)
-        return 16 * world.n_states * world.n_actions + 16 * steps + table
+        return 16 * world.n_states * world.n_actions + table

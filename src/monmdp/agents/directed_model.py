@@ -10,8 +10,6 @@ was observed. A reward that was expected to be observed 2 log(t + 2) times but n
 tried again.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ over all environment pairs and P̂(end) over all monitor pairs, except for pairs
 they are separated from it. A known monitor replaces P̂M.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -12,8 +12,6 @@ rewards are equal. If it treats them differently, they get equal weights, since 
 environment.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -14,8 +14,6 @@ The optimise model is planned before every episode, the observe model before epi
 the current episode began with, so evaluation changes nothing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -8,8 +8,6 @@ of episodes lead to known start states, and it stops soon after it has found goa
 only. So a plan costs as much as the agent's surroundings, and memory is linear in what is known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

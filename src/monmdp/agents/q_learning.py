@@ -4,8 +4,6 @@ R̂(sE,aE): the first observed reward replaces the guess, later ones make it the
 Q(s,a) += α (R̂(sE,aE) + rM + γ max Q(s′,·) − Q(s,a)), without the maximum after termination
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -14,7 +12,7 @@ import numpy as np
 
 from monmdp.agents.base import Agent
 from monmdp.agents.choices import choose, choose_any, explores, largest
-from monmdp.agents.schedules import Schedule, schedule
+from monmdp.agents.schedules import Schedule, schedule, value_at
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined
@@ -61,7 +59,7 @@ def learn_q(memory, transition, reward):
     state, action, target = transition.state, transition.action, reward
     if not transition.terminated:
         target += memory.discount * largest(memory.q[transition.next_state])
-    memory.q[state, action] += memory.alpha[transition.step] * (target - memory.q[state, action])
+    memory.q[state, action] += value_at(memory.alpha, transition.step) * (target - memory.q[state, action])
 
 
 @inlined

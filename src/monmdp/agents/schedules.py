@@ -1,6 +1,4 @@
-"""Schedules over training steps, and tables of logarithms."""
-
-from __future__ import annotations
+"""Schedules and logarithms as functions of the training step, in memory that does not grow with the number of steps."""
 
 import math
 from collections.abc import Sequence
@@ -10,19 +8,39 @@ from typing import Annotated, Any
 import numpy as np
 
 from monmdp.errors import MonMDPError
+from monmdp.kernels.compile import inlined
 from monmdp.problem import Floats
+
+#: A line is stored as three numbers: its first value, the last one minus the first, and the last step.
+LINE = 3
+#: Logarithms of smaller numbers are read from a table.
+TABULATED = 1 << 16
 
 
 def schedule(given: Any, steps: int, what: str) -> Floats:
-    """One number per step, [steps], read-only; (first, last) is linear from t = 0 to t = steps - 1."""
+    """A schedule for `value_at`, read-only: a line, from t = 0 to t = steps - 1, or one number per step."""
     values = schedule_values(given, what)
-    if values.ndim == 0:
-        values = np.full(steps, values)
-    elif values.shape == (2,) and steps != 2:
-        values = values[0] + (values[1] - values[0]) * (np.arange(steps) / max(steps - 1, 1))
-    elif values.shape != (steps,):
+    if values.ndim == 0 or (values.shape == (2,) and steps != 2):
+        return line(float(values.flat[0]), float(values.flat[-1]), steps)
+    if values.shape != (steps,):
         raise MonMDPError(f"{what} must be a number, (first, last), or {steps} numbers, one per step.")
+    if steps == LINE:
+        values = np.append(values, np.nan)  # so that these numbers are not taken for a line
     return read_only(values)
+
+
+@lru_cache(maxsize=64)
+def line(first: float, last: float, steps: int) -> Floats:
+    """A line from the first step to the last; jobs with the same schedule share it."""
+    return read_only(np.array([first, last - first, max(steps - 1, 1)]))
+
+
+@inlined
+def value_at(values, step):
+    """The value of a schedule at a step."""
+    if len(values) == LINE:
+        return values[0] + values[1] * (step / values[2])
+    return values[step]
 
 
 def schedule_values(given: Any, what: str) -> Floats:
@@ -51,5 +69,11 @@ def read_only(values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def logarithms(largest: int) -> Floats:
-    """log 0, log 1, … log `largest` from the C library, so that every backend reads the same numbers."""
+    """log 0, log 1, … log `largest` for `log_of`, from the C library; a table for a GPU must have all numbers used."""
     return read_only(np.array([-math.inf, *map(math.log, range(1, largest + 1))]))
+
+
+@inlined
+def log_of(logs, number):
+    """log `number`, from the table or, beyond it, from the C library, which gives the same value."""
+    return logs[number] if number < len(logs) else math.log(number)

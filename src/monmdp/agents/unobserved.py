@@ -12,8 +12,6 @@ Joint and Sequential learn separate values of the two rewards, QE only when rE i
   Sequential:   aE = argmax QE(sE,·), then aM = argmax QM(s,(aE,·)); so does the maximum in QM's target
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +21,7 @@ import numpy as np
 from monmdp.agents.base import AGENTS
 from monmdp.agents.choices import choose, choose_any, explores, largest
 from monmdp.agents.q_learning import QLearner, extended_memory, learn_q, learn_reward
-from monmdp.agents.schedules import Schedule
+from monmdp.agents.schedules import Schedule, value_at
 from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats, Integers
 from monmdp.world import World
@@ -148,7 +146,7 @@ def act_factored(memory, state, draws):
 @inlined
 def update_factored(memory, transition):
     """Q-learning of QE if the reward was observed, and of QM."""
-    alpha, state, action = memory.alpha[transition.step], transition.state, transition.action
+    alpha, state, action = value_at(memory.alpha, transition.step), transition.state, transition.action
     ahead, monitor_ahead = (
         memory.env_q[memory.env_state[transition.next_state]],
         memory.monitor_q[transition.next_state],

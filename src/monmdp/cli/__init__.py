@@ -1,7 +1,5 @@
 """The command line: parse arguments, call the library, print."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

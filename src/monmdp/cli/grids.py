@@ -1,7 +1,5 @@
 """Grids of an environment for the terminal, one per monitor state, and policies drawn on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Commands about this machine: doctor checks the installation, bench measures its speed."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Commands about problems and agents: list, solve and optima."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import re

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from rich.console import Console, Group, RenderableType
@@ -156,13 +156,13 @@ class Watch(TrainingArguments):
         run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
         with console.status("Preparing (the first run compiles kernels) …"):
             run.advance(0)
-        paused = False
+        last, paused = None, False
         with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
             while True:
                 deadline = time.monotonic() + seconds
                 if not paused:
-                    run.advance(run.step + speed)
-                live.update(picture(run, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                    last = advance(run, speed)
+                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
                 for key in keys_pressed(deadline):
@@ -175,7 +175,7 @@ class Watch(TrainingArguments):
                     elif key in "-_":
                         speed = max(1, speed // 2)
                     elif key in "sS" and paused:
-                        run.advance(run.step + 1)
+                        last = advance(run, 1)
 
 
 @contextmanager
@@ -202,26 +202,53 @@ def keyboard() -> Iterator[Callable[[float], str]]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, terminal_settings)
 
 
-def picture(run: Run, state: str) -> RenderableType:
+class LastStep(NamedTuple):
+    """The last training step: joint pair, whether its reward was observed, and whether the agent explored."""
+
+    pair: int
+    observed: bool
+    explored: bool
+
+
+def advance(run: Run, steps: int) -> LastStep | None:
+    """Train for some steps, at most to the end; returns the last one, None if the run had ended."""
+    until = min(run.step + steps, run.job.steps)
+    if until == run.step:
+        return None
+    run.advance(until - 1)
+    visits, tally = run.visits, run.tally
+    run.advance(until)
+    pair = int((run.visits - visits).argmax())
+    return LastStep(pair, run.tally.observed > tally.observed, run.tally.exploring > tally.exploring)
+
+
+def picture(run: Run, last: LastStep | None, state: str) -> RenderableType:
     """The run as rows of facts and, if the environment has positions, one grid per monitor state."""
-    parts: list[RenderableType] = [terminal((), _facts(run).items())]
+    parts: list[RenderableType] = [terminal((), _facts(run, last).items())]
     if run.job.problem.environment.layout is not None:
         parts += [_grids(run), Text(LEGEND, style="dim")]
     return Group(*parts, Text(f"{state}   {KEYS}", style="dim"))
 
 
-def _facts(run: Run) -> dict[str, str]:
+def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
     job, problem, metrics = run.job, run.job.problem, run.metrics()
-    facts = {
+
+    def described(pair: int) -> str:
+        state, action = divmod(pair, problem.n_actions)
+        return f"{problem.action_label(action)} in {problem.state_label(state)}"
+
+    facts: dict[str, RenderableType] = {
         "agent": f"{job.agent_name} in {problem.name}, seed {run.seed}",
         "step": f"{run.step:,} of {job.steps:,}",
-        "state": problem.state_label(run.state),
     }
     if not math.isnan(metrics["beta"]):
         facts["β"] = f"{metrics['beta']:.4g}, threshold {getattr(job.agent, 'beta_bar', math.nan):g}"
     if run.goal >= 0:
-        state, action = divmod(run.goal, problem.n_actions)
-        facts["goal"] = f"{problem.action_label(action)} in {problem.state_label(state)}"
+        facts["goal"] = described(run.goal)
+    if last is not None:
+        mode = ("explore", "bold magenta") if last.explored else ("exploit", "bold green")
+        reward = "observed" if last.observed else "hidden"
+        facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
     facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.cuda.compiling import ADVICE, UnsuitableError, evaluation_kernel, training_kernel
+from monmdp.cuda.compiling import ADVICE, UnsuitableError, compiled
 from monmdp.cuda.driver import SHARE, Device, MissingGPUError
-from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, unpack
-from monmdp.cuda.schedule import EVALUATING, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
-from monmdp.cuda.views import schema_of
+from monmdp.cuda.packing import ALIGNMENT, Evaluated, Group, aligned, first_values, pack, row_words, schema_of, unpack
+from monmdp.cuda.schedule import EVALUATION, MESSAGE_BYTES, ONCHIP_STEP, STATE_BYTES, Program, Work, program_for, waves
 from monmdp.errors import MonMDPError
 from monmdp.training.job import Finished, Job
 
@@ -25,11 +24,11 @@ DEVICES = ("cpu", "cuda", "auto")
 #: Largest size of the scratch memory for evaluations, in bytes.
 SCRATCH_BYTES = 1 << 30
 #: Seconds between two looks at the device, and between two calls of a watcher.
-LOOK_EVERY, WATCH_EVERY = 0.002, 0.2
+LOOK_EVERY, WATCH_EVERY = 0.002, 0.5
 
-#: Called from time to time with the parts on the device whose results are not there yet, and for each of them the
-#: steps and points done, [seeds, 2].
-Watcher = Callable[[list[Work], list[np.ndarray]], None]
+#: Called from time to time with the parts on the device whose results are not there yet, each with the steps and points
+#: done, [seeds, 2].
+Watcher = Callable[[Iterable[tuple[Work, np.ndarray]]], None]
 
 
 @cache
@@ -143,7 +142,7 @@ class Launch:
                 place, stride = group.places[name]
                 gpu.fill(self.base + offset + place, word, stride * len(group.seeds), stream)
         begin, arguments = gpu.event(stream), (self.base + self.size, row_words(self.program.schema))
-        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, self.onchip)
+        gpu.launch(self.function, self.runs, self.program.shape.threads, stream, arguments, MESSAGE_BYTES + self.onchip)
         self.events = [begin, gpu.event(stream)]
 
     def is_finished(self, gpu: Device, evaluator: Evaluator | None) -> bool:
@@ -157,7 +156,7 @@ class Launch:
         parts = max(-(-len(group.job.point_steps) // 32) for group, *_ in self.groups)
         rows = (self.base + self.size, row_words(self.program.schema), self.runs, parts)
         arguments = (*rows, self.base, evaluator.scratch, evaluator.warp_bytes)
-        gpu.launch(self.evaluation, evaluator.warps, 32, evaluator.stream, arguments)
+        gpu.launch(self.evaluation, evaluator.warps, EVALUATION.threads, evaluator.stream, arguments)
         self.events += [begin, gpu.event(evaluator.stream)]
         return False
 
@@ -175,7 +174,10 @@ class Launch:
         for group, parts, offset in self.groups:
             done = np.zeros((len(group.seeds), 2), np.int64)
             gpu.fetch(self.base + offset + group.places["progress"][0], done)
-            yield from zip(parts, np.split(done, np.cumsum([len(part.seeds) for part in parts])[:-1]), strict=True)
+            start = 0
+            for part in parts:
+                yield part, done[start : start + len(part.seeds)]
+                start += len(part.seeds)
 
 
 class Evaluator(NamedTuple):
@@ -211,8 +213,7 @@ def _wave(
             if not finished:
                 time.sleep(LOOK_EVERY)
             if watcher is not None and waiting and time.monotonic() - watched > WATCH_EVERY:
-                parts, done = zip(*(pair for launch in waiting for pair in launch.progress(gpu)), strict=True)
-                watcher(list(parts), list(done))
+                watcher(pair for launch in waiting for pair in launch.progress(gpu))
                 watched = time.monotonic()
     except BaseException:
         with contextlib.suppress(MonMDPError):
@@ -251,10 +252,10 @@ def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]
     """Load all kernels and allocate all memory, since neither can happen while kernels run."""
     capability = gpu.capability
     for launch in launches:
-        launch.function = gpu.function(training_kernel(launch.program, capability))
+        launch.function = gpu.function(compiled(launch.program, capability))
         if any(group.job.episodes == 0 for group, *_ in launch.groups):
             schema = schema_of(Evaluated(*launch.groups[0][0].run[:3]))
-            launch.evaluation = gpu.function(evaluation_kernel(schema, capability))
+            launch.evaluation = gpu.function(compiled(Program(None, schema, EVALUATION, False), capability))
     taken.append(gpu.take(sum(launch.size + launch.table_bytes for launch in launches)))
     place = taken[0]
     for launch in launches:
@@ -263,7 +264,7 @@ def _prepare(gpu: Device, launches: list[Launch], scratch: int, taken: list[int]
     if not any(launch.evaluation for launch in launches):
         return None
     warp_bytes = aligned(STATE_BYTES * max(g.job.world.n_states for launch in launches for g, *_ in launch.groups))
-    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATING, scratch // warp_bytes))
+    warps = max(1, min(gpu.attribute("MULTIPROCESSOR_COUNT") * EVALUATION.blocks, scratch // warp_bytes))
     taken.append(gpu.take(warps * warp_bytes))
     evaluator = Evaluator(taken[-1], gpu.stream(urgent=True), warps, warp_bytes)
     gpu.fill(evaluator.scratch, 0, warps * warp_bytes, evaluator.stream)

@@ -3,9 +3,6 @@
 This module imports numba.cuda only to compile, so that a process that finds its kernels on disk starts faster.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib
@@ -16,8 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from monmdp.cuda.schedule import EVALUATING, Program
-from monmdp.cuda.views import Schema
+from monmdp.cuda.schedule import Program
 from monmdp.errors import MonMDPError
 from monmdp.kernels.compile import cache_folder
 
@@ -35,30 +31,17 @@ class UnsuitableError(MonMDPError):
 
 
 @functools.lru_cache(maxsize=64)
-def training_kernel(program: Program, capability: tuple[int, int]) -> str:
-    """The training kernel of a program; those of this package's agents are kept on disk."""
-    agent, _, shape, _ = program
-    own = agent.__module__.startswith("monmdp.")
+def compiled(program: Program, capability: tuple[int, int]) -> str:
+    """The kernel of a program; it is kept on disk unless the agent is a user's."""
+    agent, own = program.agent, program.agent is None or program.agent.__module__.startswith("monmdp.")
 
     def make() -> str:
-        from monmdp.cuda.kernels import training_body
+        from monmdp.cuda.kernels import kernel_body
 
-        bounds = (shape.threads, shape.blocks)
-        return compile_kernel(training_body(program), 2, capability, bounds, agent.__name__, from_start=own)
+        what = "The exact evaluation" if agent is None else agent.__name__
+        return compile_kernel(kernel_body(program), capability, program.shape[:2], what, from_start=own)
 
     return kept(f"{program} {capability}", make) if own else make()
-
-
-@functools.lru_cache(maxsize=8)
-def evaluation_kernel(schema: Schema, capability: tuple[int, int]) -> str:
-    """The kernel that evaluates kept policies; schema is that of `Evaluated`."""
-
-    def make() -> str:
-        from monmdp.cuda.kernels import evaluation_body
-
-        return compile_kernel(evaluation_body(schema), 7, capability, (32, EVALUATING), "The exact evaluation")
-
-    return kept(f"evaluation {schema} {capability}", make)
 
 
 @contextlib.contextmanager
@@ -88,10 +71,8 @@ def _settings(capability: tuple[int, int], from_start: bool) -> Iterator[None]:
             nvvm.compile_ir, dispatcher.get_current_device, arrayobj.fix_integer_index = before
 
 
-def compile_kernel(
-    body: Any, arguments: int, capability: tuple[int, int], bounds: tuple[int, int], what: str, from_start: bool = True
-) -> str:
-    """PTX of a kernel with some arguments of 64 bits; bounds: threads per block and blocks per multiprocessor.
+def compile_kernel(body: Any, capability: tuple[int, int], bounds: tuple[int, int], what: str, from_start: bool) -> str:
+    """PTX of a kernel whose arguments have 64 bits; bounds: threads per block and blocks per multiprocessor.
 
     from_start: no index is negative.
     """
@@ -100,7 +81,7 @@ def compile_kernel(
     from numba.cuda import types as cuda_types
     from numba.cuda.core.errors import NumbaError as CudaNumbaError
 
-    signature = (cuda_types.int64,) * arguments
+    signature = (cuda_types.int64,) * body.__code__.co_argcount
     try:
         with _settings(capability, from_start):
             ptx, _ = compile_cuda(

@@ -1,7 +1,5 @@
 """The parts of the CUDA driver that are needed; errors become sentences."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Sequence
@@ -75,6 +73,12 @@ class Device:
         """The compute capability, major and minor."""
         return self.attribute("COMPUTE_CAPABILITY_MAJOR"), self.attribute("COMPUTE_CAPABILITY_MINOR")
 
+    @property
+    def memory_speed(self) -> float:
+        """Bytes per second that device memory transfers at most."""
+        kilohertz, bits = self.attribute("MEMORY_CLOCK_RATE"), self.attribute("GLOBAL_MEMORY_BUS_WIDTH")
+        return 2 * 1000 * kilohertz * bits / 8
+
     def free(self) -> int:
         """Bytes of device memory that can be allocated."""
         code, free, _ = self._driver.cuMemGetInfo()
@@ -102,21 +106,6 @@ class Device:
         """Repeat a word of four bytes."""
         if size:
             self._call("cuMemsetD32Async", address, word, size // 4, stream)
-
-    def copy_speed(self, size: int = 4 << 30, times: int = 5) -> float:
-        """Bytes per second that a copy within device memory reads and writes."""
-        source, target, stream = self.take(size), self.take(size), self.stream()
-        try:
-            self._call("cuMemcpyDtoDAsync", target, source, size, stream)
-            first = self.event(stream)
-            for _ in range(times):
-                self._call("cuMemcpyDtoDAsync", target, source, size, stream)
-            last = self.event(stream)
-            self._call("cuEventSynchronize", last)
-            return 2 * size * times / self.seconds(first, last)
-        finally:
-            self.give_back(source)
-            self.give_back(target)
 
     def function(self, ptx: str) -> Any:
         """The kernel of a PTX text, loaded once."""

@@ -6,21 +6,16 @@ for policies that repeat. For evaluation, the lanes of a warp have consecutive p
 the same states; each lane adds in the CPU's order.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
-import types
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numba import cuda
 
-from monmdp.cuda.intrinsics import address_of, array_at, lane_array_at, rebuild_function
 from monmdp.cuda.packing import BITS
-from monmdp.cuda.schedule import STATE_BYTES, Program
+from monmdp.cuda.schedule import MESSAGE_BYTES, STATE_BYTES, Program
 from monmdp.cuda.successors import advance_by_block
-from monmdp.cuda.views import Schema
-from monmdp.cuda.warps import EVERYONE, WARP, adapted
+from monmdp.cuda.warps import EVERYONE, WARP, adapted, address_of, array_at, rebuild_function
 from monmdp.kernels.returns import NEGLIGIBLE, sampled_return
 from monmdp.training import loop
 from monmdp.training.metrics import record_point
@@ -81,7 +76,7 @@ def _train(rows, row_words):
     thread = cuda.threadIdx.x
     place = rows + cuda.blockIdx.x * row_words * 8
     words, floats = array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64)
-    onchip = address_of(cuda.shared.array(0, np.int64))
+    onchip = address_of(cuda.shared.array(0, np.int64)) + MESSAGE_BYTES
     copy_state(words, onchip, False)
     run = rebuild(words, floats, onchip)
     cursor, tally = run.cursor, run.tally
@@ -106,18 +101,6 @@ def _train(rows, row_words):
                 run.progress[0], run.progress[1] = cursor.step, point + 1
         cuda.syncthreads()
     copy_state(words, onchip, True)
-
-
-def training_body(program: Program) -> Any:
-    """The body of a program's kernel, with the agent's own kernels in it."""
-    agent, schema, shape, noisy = program
-    names = {"rebuild": rebuild_function(schema), "plan": adapted(agent.plan), "beta": agent.beta}
-    if agent.device_kernel == "block":
-        names["advance"] = advance_by_block(noisy, shape.threads, agent.sees_everything)
-    else:
-        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-        names["advance"] = adapted(loop._advance, noisy, **own)
-    return types.FunctionType(_train.__code__, {**globals(), **names}, f"train_{agent.__name__}")
 
 
 @cuda.jit(device=True)
@@ -194,6 +177,9 @@ def _evaluate(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
     """
     lane = cuda.threadIdx.x
     own = scratch + cuda.blockIdx.x * scratch_bytes
+    states = scratch_bytes // STATE_BYTES
+    mass = array_at(own, (2, states, WARP), np.float64)
+    active = array_at(own + 16 * states * WARP, (2, states, WARP), np.int32)
     ticket = array_at(counter, (1,), np.int64)
     while True:
         task = np.int64(0)
@@ -205,19 +191,24 @@ def _evaluate(rows, row_words, runs, parts, counter, scratch, scratch_bytes):
         place = rows + task // parts * row_words * 8
         run = rebuild(array_at(place, (row_words,), np.int64), array_at(place, (row_words,), np.float64), own)
         version = task % parts * WARP + lane
-        n = run.world.n_states
-        room = scratch_bytes // STATE_BYTES  # in states; the same for all runs, since zeros must stay in place
         if run.episodes == 0 and version < run.snapshots.kept[0]:
             run.snapshots.values[version] = policy_return(
-                run.world, run.snapshots.policies, version,
-                lane_array_at(own + lane * 8, n, np.float64),
-                lane_array_at(own + room * 8 * WARP + lane * 8, n, np.float64),
-                lane_array_at(own + room * 16 * WARP + lane * 4, n, np.int32),
-                lane_array_at(own + room * 20 * WARP + lane * 4, n, np.int32),
+                run.world, run.snapshots.policies, version, mass[0, :, lane], mass[1, :, lane], active[0, :, lane],
+                active[1, :, lane],
             )  # fmt: skip
         cuda.syncwarp(EVERYONE)
 
 
-def evaluation_body(schema: Schema) -> Any:
-    """The body of the evaluation kernel; schema is that of `Evaluated`."""
-    return types.FunctionType(_evaluate.__code__, {**globals(), "rebuild": rebuild_function(schema)}, "evaluate")
+def kernel_body(program: Program) -> Any:
+    """The body of a program's kernel, with the agent's own kernels in it."""
+    agent, schema, shape, noisy = program
+    names = {"rebuild": rebuild_function(schema)}
+    if agent is None:
+        return FunctionType(_evaluate.__code__, {**globals(), **names}, "evaluate")
+    names |= {"plan": adapted(agent.plan), "beta": agent.beta}
+    if agent.device_kernel == "block":
+        names["advance"] = advance_by_block(noisy, shape.threads, agent.sees_everything)
+    else:
+        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
+        names["advance"] = adapted(loop._advance, noisy, **own)
+    return FunctionType(_train.__code__, {**globals(), **names}, f"train_{agent.__name__}")

@@ -6,10 +6,12 @@ The others form three sections of a group:
   state     copied to the device and back; contiguous per run, the smallest arrays first
   rest      large arrays that are filled with a constant or left uninitialised; contiguous per array
 While a block of threads trains a run, the first part of the run's state is in the block's on-chip (shared) memory.
+
+Kernels get one row of 64-bit words per run, from which they rebuild the nested named tuple `Run`. An array takes one
+word for its address and one per dimension; a number takes one word.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.agents.base import HasSeededMemory
-from monmdp.cuda.views import Schema, leaf_values, number_word, schema_of
+from monmdp.agents.schedules import logarithms
+from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job
 from monmdp.training.loop import Cursor, Keys, new_cursor, stream_keys
@@ -32,6 +35,92 @@ FILLED_FROM = 16 << 10
 BITS = 32
 #: Arrays of the memory that are copied back in any case.
 TABLES = ("memory.visits", "memory.q", "memory.reward_model")
+
+
+class Leaf(NamedTuple):
+    """An array or a number (ndim 0) of a nested named tuple: its name with dots, and its first word in the row."""
+
+    name: str
+    word: int
+    dtype: np.dtype[Any]
+    ndim: int
+
+    @property
+    def root(self) -> str:
+        """The field of the outermost tuple that contains the leaf."""
+        return self.name.split(".", 1)[0]
+
+
+class Schema(NamedTuple):
+    """The shape of a nested named tuple: its leaves in order, its classes and record types, and how to rebuild it.
+
+    The Python expression uses kinds[i] as kind_i; words and floats, the same row as integers and as floats; and
+    onchip, the address of on-chip memory, to which negative addresses -1 - offset refer.
+    """
+
+    leaves: tuple[Leaf, ...]
+    kinds: tuple[Any, ...]
+    expression: str
+
+    @property
+    def words(self) -> int:
+        return sum(1 + leaf.ndim for leaf in self.leaves)
+
+
+def schema_of(values: Any) -> Schema:
+    """The schema of a named tuple; raises if a field is neither an array, a number nor such a tuple."""
+    leaves: list[Leaf] = []
+    kinds: list[Any] = []
+    expression = _describe(values, "", leaves, kinds)
+    return Schema(tuple(leaves), tuple(kinds), expression)
+
+
+def _describe(value: Any, name: str, leaves: list[Leaf], kinds: list[Any]) -> str:
+    """Add the leaves and classes of a value; returns the expression that rebuilds it."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        kinds.append(type(value))
+        kind, prefix = f"kind_{len(kinds) - 1}", f"{name}." if name else ""
+        parts = [
+            _describe(part, prefix + field, leaves, kinds) for field, part in zip(value._fields, value, strict=True)
+        ]
+        return f"{kind}({', '.join(parts)})"
+    dtype, ndim = np.asarray(value).dtype, np.ndim(value)
+    if isinstance(value, np.ndarray):
+        supported = ndim in (1, 2) and dtype.kind in "biufV"
+    else:
+        supported = isinstance(value, (int, float, np.generic)) and dtype.kind in "biuf"
+    if not supported:
+        raise MonMDPError(
+            f"The field {name!r} cannot be copied to a GPU: it must be a number, an array of one or two dimensions, "
+            f"or a named tuple of those, not {type(value).__name__}."
+        )
+    word = leaves[-1].word + 1 + leaves[-1].ndim if leaves else 0
+    leaves.append(Leaf(name, word, dtype, ndim))
+    scalar = "np.bool_" if dtype.kind == "b" else f"np.{dtype.type.__name__}"
+    if dtype.kind == "V":
+        kinds.append(dtype)
+        scalar = f"kind_{len(kinds) - 1}"
+    if ndim:
+        lengths = "".join(f"words[{word + axis}], " for axis in range(1, 1 + ndim))
+        return f"array_at(located(words[{word}], onchip), ({lengths}), {scalar})"
+    if dtype.kind == "b":
+        return f"words[{word}] != 0"
+    return f"{scalar}({'floats' if dtype.kind == 'f' else 'words'}[{word}])"
+
+
+def leaf_values(values: Any) -> Iterator[Any]:
+    """The values of a nested named tuple, in the order of its schema's leaves."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from leaf_values(value)
+        else:
+            yield value
+
+
+def number_word(leaf: Leaf, value: Any) -> int:
+    """The word of a number; a float is converted to float64 and stored by its bits."""
+    wide = {"f": np.float64, "u": np.uint64}.get(leaf.dtype.kind, np.int64)
+    return int(np.asarray(value, wide).view(np.int64))
 
 
 class Snapshots(NamedTuple):
@@ -84,6 +173,9 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
     """A run before its first step; without exact evaluation, there is no space for policies."""
     points, exact, world = len(job.point_steps), job.episodes == 0, job.world
     room, keys = points if exact else 1, stream_keys(seed)
+    memory = job.agent.memory(world, job.steps, seed)
+    if hasattr(memory, "logs"):  # a GPU's own logarithms may differ in the last bit
+        memory = memory._replace(logs=logarithms(job.steps + 2))
     return Run(
         snapshots=Snapshots(
             policies=np.zeros((world.n_states * words_per_state(world) if exact else 1, room), np.uint32),
@@ -101,7 +193,7 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
         progress=np.zeros(2, np.int64),
         test_clock=np.zeros(1, np.int64),
         record=new_record(points),
-        memory=job.agent.memory(world, job.steps, seed),
+        memory=memory,
     )
 
 
@@ -129,7 +221,6 @@ class Group:
     places: dict[str, tuple[int, int]]
     filled: dict[str, int]
     size: int
-    seeds_differ: bool
 
     @property
     def state_start(self) -> int:
@@ -178,8 +269,7 @@ def pack(job: Job, seeds: list[int], stop: Integers) -> Group:
     for name, value in rest.items():
         places[name] = size, aligned(value.nbytes, UNIT)
         size += aligned(places[name][1] * len(seeds))
-    differ = _seeds_differ(job, seeds, run.memory)
-    return Group(job, seeds, schema, run, shared, *per_run, places, filled, size, differ)
+    return Group(job, seeds, schema, run, shared, *per_run, places, filled, size)
 
 
 def _per_run(arrays: dict[str, np.ndarray]) -> Any:
@@ -197,29 +287,27 @@ def constant_word(values: np.ndarray) -> int | None:
     return int(words[0]) if (words == words[0]).all() else None
 
 
-def _seeds_differ(job: Job, seeds: list[int], memory: Any) -> bool:
-    """Whether the first seed's memory and the last seed's differ in more than the fields that the agent declares.
+def _seeded(group: Group) -> Iterator[dict[str, Any]]:
+    """For each seed, the arrays and numbers of its memory that depend on the seed, by name.
 
-    Read-only arrays are the same for all seeds by definition.
+    They are those that the agent declares or, if the last seed's memory differs from the first one's in others, all.
     """
-    if not isinstance(job.agent, HasSeededMemory):
-        return True
-    declared = job.agent.seeded(job.world, seeds[0])
-    other = job.agent.memory(job.world, job.steps, seeds[-1])
-    for leaf, one, two in zip(schema_of(other).leaves, leaf_values(memory), leaf_values(other), strict=True):
-        fixed = leaf.ndim > 0 and not one.flags.writeable
-        if leaf.root not in declared and not fixed and np.asarray(one).tobytes() != np.asarray(two).tobytes():
-            return True
-    return False
-
-
-def _of_seed(group: Group, seed: int) -> dict[str, Any]:
-    """The arrays and numbers of the memory that depend on the seed, by name."""
-    agent: Any = group.job.agent
-    if not group.seeds_differ:
-        return {f"memory.{name}": value for name, value in agent.seeded(group.job.world, seed).items()}
+    agent, world, steps = group.job.agent, group.job.world, group.job.steps
     names = [leaf.name for leaf in group.schema.leaves if leaf.root == "memory"]
-    return dict(zip(names, leaf_values(agent.memory(group.job.world, group.job.steps, seed)), strict=True))
+
+    def declared(seed: int) -> dict[str, Any]:
+        return {f"memory.{name}": value for name, value in agent.seeded(world, seed).items()}  # type: ignore[attr-defined]
+
+    def everything(seed: int) -> dict[str, Any]:
+        return dict(zip(names, leaf_values(agent.memory(world, steps, seed)), strict=True))
+
+    if isinstance(agent, HasSeededMemory):
+        first, last = leaf_values(group.run.memory), everything(group.seeds[-1])
+        known = {*group.shared, *declared(group.seeds[0])}
+        pairs = [(value, last[name]) for name, value in zip(names, first, strict=True) if name not in known]
+        if all(np.asarray(one).tobytes() == np.asarray(other).tobytes() for one, other in pairs):
+            return map(declared, group.seeds)
+    return map(everything, group.seeds)
 
 
 _keys_of = lru_cache(maxsize=1 << 16)(stream_keys)
@@ -259,8 +347,8 @@ def first_values(group: Group, base: int, addresses: dict[int, int], room: int) 
     for name, values in (("keys", np.array(keys, np.uint64).view(np.int64)), ("cursor", np.array(cursors, np.int64))):
         first = next(leaf.word for leaf in group.schema.leaves if leaf.root == name)
         table[:, first : first + values.shape[1]] = values
-    for i, seed in enumerate(group.seeds):
-        for name, value in _of_seed(group, seed).items():
+    for i, own in enumerate(_seeded(group)):
+        for name, value in own.items():
             if name in group.state.names:
                 state[name][i] = value
             elif name in numbers:

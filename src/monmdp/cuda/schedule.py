@@ -1,14 +1,11 @@
 """Which runs are on the device together, and in which order: waves that fit into its memory, the longest runs first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from monmdp.agents.base import memory_bytes
-from monmdp.cuda.packing import words_per_state
-from monmdp.cuda.views import Schema
+from monmdp.cuda.packing import Schema, words_per_state
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
 from monmdp.training.job import Job
@@ -28,8 +25,10 @@ WARPS = Shape(32, 16, 4 << 10)
 BLOCKS = ((1024, Shape(160, 5, 8 << 10)), (384, Shape(96, 8, 8 << 10)), (0, Shape(64, 12, 8 << 10)))
 #: On-chip memory is requested in multiples of this, so that runs of similar size share a launch.
 ONCHIP_STEP = 4 << 10
-#: Evaluating warps per multiprocessor, and bytes of scratch memory that such a warp needs per state.
-EVALUATING, STATE_BYTES = 16, 32 * (8 + 8 + 4 + 4)
+#: Bytes at the beginning of on-chip memory for the message of a leading warp.
+MESSAGE_BYTES = 32
+#: Evaluation, and bytes of scratch memory that an evaluating warp needs per state.
+EVALUATION, STATE_BYTES = Shape(32, 16, 0), 32 * (8 + 8 + 4 + 4)
 #: Bytes per pair up to which an agent has no quadratic table.
 LINEAR = 64
 #: Bytes of memory whose transfer takes as long as the remainder of a step.
@@ -96,7 +95,7 @@ def shape_for(job: Job) -> Shape:
 
 
 class Program(NamedTuple):
-    """What a training kernel is compiled for: an agent class, its runs, the launch, and whether rewards have noise."""
+    """What a kernel is compiled for: agent class (None: evaluation), runs, launch, and whether rewards have noise."""
 
     agent: Any
     schema: Schema

@@ -1,11 +1,9 @@
 """Directed on a device: one warp leads the run, the other warps of the block update all goals of a row at once.
 
-The same equations as `agents/directed.py`. The leader chooses, steps and learns Q; while it does what needs no
-successor values, the others work. There are two barriers per step: "rows are written" and "the next row is known".
+The leader runs the training loop of all agents; while it does what needs no successor values, the others learn them by
+the same equations as `agents/directed.py`. There are two barriers per step: "rows are written", in the leader's act,
+and "the next row is known", in its update.
 """
-
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
 
 import math
 from functools import cache
@@ -15,18 +13,18 @@ import numpy as np
 from numba import cuda
 
 from monmdp.agents import q_learning
-from monmdp.agents.base import Transition
-from monmdp.agents.choices import Draws, choose_any, explores
+from monmdp.agents.base import no_begin
+from monmdp.agents.choices import choose_any, explores
 from monmdp.agents.directed import find_goal
-from monmdp.cuda.intrinsics import address_of, array_at
-from monmdp.cuda.warps import EVERYONE, WARP, adapted, choose_best, largest_of_lanes, pick_tied
-from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
-from monmdp.training.loop import LISTEN_EVERY, Cursor
-from monmdp.training.metrics import count_step
+from monmdp.agents.schedules import log_of, value_at
+from monmdp.cuda.warps import EVERYONE, WARP, adapted, address_of, array_at, choose_best
+from monmdp.training import loop
+from monmdp.training.loop import Cursor
 
 update_q_learner = adapted(q_learning.update_q_learner)
 
-#: The leader's message to the others: the pair whose row is learned, its state, the next one, whether it terminated.
+#: The leader's message, at the beginning of on-chip memory: the pair whose row is learned, its state, the next one,
+#: and whether it terminated.
 PAIR, STATE, NEXT, ENDED = 0, 1, 2, 3
 #: In place of a pair: the run was stopped.
 STOPPED = -1
@@ -42,9 +40,9 @@ SINGLE, PASS = 4, 16
 def advance_by_block(noisy: bool, threads: int, sees_everything: bool = False) -> Any:
     """As the CPU's `_advance`, by all threads of a block; the first warp leads. noisy: rewards may have noise."""
     n = threads - WARP
-    leading = adapted(_lead, noisy, sees_everything=sees_everything)
-    following = adapted(_follow, learn_row=adapted(_learn_row, followers=n))
-    return adapted(_advance, lead=leading, follow=following, room=n // WARP * FALLEN)
+    kernels = {"act": act_leading, "update": update_leading, "begin": no_begin, "sees_everything": sees_everything}
+    following = adapted(_follow, learn_row=adapted(_learn_row, followers=n), room=n // WARP * FALLEN)
+    return adapted(_advance, lead=adapted(loop._advance, noisy, **kernels), follow=following)
 
 
 #: Placeholders in the bodies below: kernels, the number of threads that follow, and of goals that they may note.
@@ -53,111 +51,69 @@ follow: Any = None
 learn_row: Any = None
 followers = WARP
 room = FALLEN
-sees_everything = False
 
 
 def _advance(world, memory, keys, cursor, tally, until, progress, stop):
-    message = cuda.shared.array(4, np.int32)
-    fallen = cuda.shared.array(room, np.int32)
-    if cuda.threadIdx.x < WARP:
-        return lead(world, memory, keys, cursor, tally, until, progress, stop, message, cuda.threadIdx.x)
-    return follow(memory, cursor, tally, until, message, fallen, cuda.threadIdx.x - WARP)
-
-
-def _lead(world, memory, keys, cursor, tally, until, progress, stop, message, lane):
-    """Act, step, observe and learn Q; all lanes know everything, the first one writes the message."""
-    state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
-    n_actions = memory.q.shape[1]
-    cuda.syncwarp(EVERYONE)
-    while step < until:
-        if step % LISTEN_EVERY == 0:
-            progress[0] = step
-            if cuda.any_sync(EVERYONE, stop[0] != 0):
-                message[PAIR] = STOPPED
-                cuda.syncthreads()
-                break
-        draws = Draws(keys.agent, step)
-        action, exploring, goal = choose_early(memory, state, draws, lane)
-        cuda.syncthreads()  # rows are written
-        if action == TOWARD_GOAL:
-            action = choose_toward(memory, state * n_actions, goal, draws, lane)
-        pair = state * n_actions + action
-        outcome = draw_outcome(world, pair, keys.world, step)
-        next_state, terminated = world.next_state[outcome], world.terminated[outcome]
-        if lane == 0:
-            message[PAIR], message[STATE], message[NEXT] = pair, state, next_state
-            message[ENDED] = 1 if terminated else 0
-        cuda.syncthreads()  # the next row is known
-        observed = draw_observed(world, outcome, keys.observe, step)
-        proxy_reward = np.nan
-        if observed or sees_everything:
-            proxy_reward = draw_reward(world, outcome, keys.noise, step)
-        visits = memory.visits[pair] + 1
-        cuda.syncwarp(EVERYONE)
-        memory.visits[pair] = visits
-        transition = Transition(
-            step, state, action, world.env_pair[pair], next_state, terminated,
-            proxy_reward, world.monitor_reward[outcome],
-        )  # fmt: skip
-        tally = count_step(tally, transition, observed, visits == 1, exploring)
-        update_q_learner(memory, transition)
-        cuda.syncwarp(EVERYONE)
-        step += 1
-        elapsed += 1
-        state = np.int64(next_state)
-        if terminated or elapsed == world.step_limit:
-            state = draw_start(world.start_states, world.start_cumulative, keys.start, episode)
-            episode += 1
-            elapsed = 0
-    cuda.syncthreads()  # rows are written or, if the run was stopped, the message is known
-    return Cursor(state, step, episode, elapsed), tally
+    if cuda.threadIdx.x >= WARP:
+        return follow(memory, cursor, tally, until, cuda.threadIdx.x - WARP)
+    cursor, tally = lead(world, memory, keys, cursor, tally, until, progress, stop)
+    cuda.syncthreads()  # rows are written
+    if cursor.step < until:
+        cuda.shared.array(0, np.int64)[PAIR] = STOPPED
+        cuda.syncthreads()  # the message is known
+    return cursor, tally
 
 
 @cuda.jit(device=True)
-def choose_early(memory, state, draws, lane):
-    """Action, whether it explores, and the goal, as far as they need no successor values; as `act_directed`."""
+def act_leading(memory, state, draws):
+    """As `act_directed`; the others may still learn the previous row until successor values are needed."""
     goal = np.int64(0)
-    if lane == 0:
+    if cuda.threadIdx.x == 0:
         goal = find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)
     goal = cuda.shfl_sync(EVERYONE, goal, 0)
     count = memory.visits[goal]
-    beta = memory.logs[draws.step + 2] / count if count > 0 else math.inf
-    n_actions = memory.q.shape[1]
+    beta = log_of(memory.logs, draws.step + 2) / count if count > 0 else math.inf
+    n_actions, first = memory.q.shape[1], state * memory.q.shape[1]
     action, exploring = np.int64(TOWARD_GOAL), True
     if not beta > memory.beta_bar:
-        action, exploring = np.int64(choose_best(memory.q[state], draws.key, 2 * draws.step + 1)), False
+        action, exploring = choose_best(memory.q[state], draws.key, 2 * draws.step + 1), False
     elif explores(memory.epsilon, draws):
         if memory.balanced_wandering:
-            if lane == 0:
-                for a in range(n_actions):
-                    memory.values[a] = -memory.visits[state * n_actions + a]
-            cuda.syncwarp(EVERYONE)
-            action = np.int64(choose_best(memory.values, draws.key, 2 * draws.step + 1))
+            action = choose_filled(memory.values, memory.visits, first, -1.0, draws)
         else:
             action = np.int64(choose_any(n_actions, draws))
     elif memory.random_goal_policy:
         action = np.int64(choose_any(n_actions, draws))
-    return action, exploring, goal
+    cuda.syncthreads()  # rows are written
+    if action == TOWARD_GOAL:
+        action = choose_filled(memory.values, memory.successor_values[:, goal], first, 1.0, draws)
+    return action, exploring
 
 
 @cuda.jit(device=True)
-def choose_toward(memory, first, goal, draws, lane):
-    """argmax_a Ŝ_goal(s,a), ties broken as `choose_best` does; each lane looks at one action."""
-    n_actions = memory.q.shape[1]
-    if n_actions > WARP:
-        if lane == 0:
-            for a in range(n_actions):
-                memory.values[a] = memory.successor_values[first + a, goal]
-        cuda.syncwarp(EVERYONE)
-        return np.int64(choose_best(memory.values, draws.key, 2 * draws.step + 1))
-    value = np.float32(-1.0)  # less than any successor value
-    if lane < n_actions:
-        value = memory.successor_values[first + lane, goal]
-    return pick_tied(value == largest_of_lanes(value), draws.key, 2 * draws.step + 1, lane)
+def choose_filled(values, source, first, sign, draws):
+    """The position of the largest of sign * source[first:], in values [A]; each lane reads some of them."""
+    for action in range(cuda.threadIdx.x, len(values), WARP):
+        values[action] = sign * source[first + action]
+    return choose_best(values, draws.key, 2 * draws.step + 1)
 
 
-def _follow(memory, cursor, tally, until, message, fallen, thread):
+@cuda.jit(device=True)
+def update_leading(memory, transition):
+    """As `update_directed`, but the others learn the row of successor values."""
+    message = cuda.shared.array(0, np.int64)
+    if cuda.threadIdx.x == 0:
+        message[PAIR] = transition.state * memory.q.shape[1] + transition.action
+        message[STATE], message[NEXT] = transition.state, transition.next_state
+        message[ENDED] = 1 if transition.terminated else 0
+    cuda.syncthreads()  # the next row is known
+    update_q_learner(memory, transition)
+    cuda.syncwarp(EVERYONE)
+
+
+def _follow(memory, cursor, tally, until, thread):
     """Learn the rows of the leader's messages; only the step of the returned cursor is valid."""
+    message, fallen = cuda.shared.array(0, np.int64), cuda.shared.array(room, np.int32)
     step = cursor.step
     cuda.syncthreads()  # rows are written
     while step < until:
@@ -165,11 +121,12 @@ def _follow(memory, cursor, tally, until, message, fallen, thread):
         if message[PAIR] == STOPPED:
             break
         if not memory.random_goal_policy:
+            alpha = np.float32(value_at(memory.successor_alpha, step))
             learn_row(
                 address_of(memory.successor_values), address_of(memory.successor_best),
-                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), message[PAIR], message[STATE],
-                message[NEXT], message[ENDED] != 0, memory.successor_alpha[step], memory.successor_discount,
-                memory.occupancy, fallen, np.int32(thread),
+                np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), np.int32(message[PAIR]),
+                np.int32(message[STATE]), np.int32(message[NEXT]), message[ENDED] != 0, alpha,
+                memory.successor_discount, memory.occupancy, fallen, np.int32(thread),
             )  # fmt: skip
         step += 1
         cuda.syncthreads()  # rows are written
@@ -191,20 +148,16 @@ def _learn_row(
     lane, begin, noted = np.int32(thread % WARP), np.int32(thread // WARP * FALLEN), np.int32(0)
     lanes_before = np.uint32((1 << lane) - 1)
     goal = np.int32(thread)
+    old, top = cuda.local.array(4, np.float32), cuda.local.array(4, np.float32)  # in registers after unrolling
+    best_ahead, falls = cuda.local.array(4, np.float32), cuda.local.array(4, np.bool_)
     while goal - lane < n_goals:  # the lanes of a warp stay in step
-        goal1, goal2, goal3 = np.int32(goal + followers), np.int32(goal + 2 * followers), np.int32(goal + 3 * followers)
-        old, top, ahead0 = look(row, here, ahead, 0, goal < n_goals)
-        old1, top1, ahead1 = look(row, here, ahead, followers, goal1 < n_goals)
-        old2, top2, ahead2 = look(row, here, ahead, 2 * followers, goal2 < n_goals)
-        old3, top3, ahead3 = look(row, here, ahead, 3 * followers, goal3 < n_goals)
-        falls = learn_goal(row, here, 0, goal == pair, old, top, discount * ahead0, alpha, occupancy)
-        falls1 = learn_goal(row, here, followers, goal1 == pair, old1, top1, discount * ahead1, alpha, occupancy)
-        falls2 = learn_goal(row, here, 2 * followers, goal2 == pair, old2, top2, discount * ahead2, alpha, occupancy)
-        falls3 = learn_goal(row, here, 3 * followers, goal3 == pair, old3, top3, discount * ahead3, alpha, occupancy)
-        noted = note(fallen, begin, noted, falls, goal, lanes_before)
-        noted = note(fallen, begin, noted, falls1, goal1, lanes_before)
-        noted = note(fallen, begin, noted, falls2, goal2, lanes_before)
-        noted = note(fallen, begin, noted, falls3, goal3, lanes_before)
+        for k in range(4):
+            old[k], top[k], best_ahead[k] = look(row, here, ahead, k * followers, goal + k * followers < n_goals)
+        for k in range(4):
+            reached, target = goal + k * followers == pair, discount * best_ahead[k]
+            falls[k] = learn_goal(row, here, k * followers, reached, old[k], top[k], target, alpha, occupancy)
+        for k in range(4):
+            noted = note(fallen, begin, noted, falls[k], np.int32(goal + k * followers), lanes_before)
         goal = np.int32(goal + 4 * followers)
         row, here, ahead = row + PASS * followers, here + PASS * followers, ahead + PASS * followers
         if noted > FALLEN - 4 * WARP or goal - lane >= n_goals:
@@ -253,20 +206,18 @@ def note(fallen, begin, noted, falls, goal, lanes_before):
 def look_up(table, maxima, row_bytes, n_actions, fallen, begin, noted, lane):
     """max over actions of Ŝ_g(s,·) for the noted goals, eight actions at a time."""
     cuda.syncwarp(EVERYONE)
+    actions = cuda.local.array(8, np.float32)
     i = np.int32(lane)
     while i < noted:
         goal = fallen[begin + i]
         place, left = table + np.int64(goal) * SINGLE, np.int32(n_actions)
         most = np.float32(-1.0)  # less than any successor value
         while left > 0:
-            place1, place2, place3 = place + row_bytes, place + 2 * row_bytes, place + 3 * row_bytes
-            place4 = place + 4 * row_bytes
-            place5, place6, place7 = place1 + 4 * row_bytes, place2 + 4 * row_bytes, place3 + 4 * row_bytes
-            a, b, c, d = read(place, 0), read_if(place1, left > 1), read_if(place2, left > 2), read_if(place3, left > 3)
-            e, f = read_if(place4, left > 4), read_if(place5, left > 5)
-            g, h = read_if(place6, left > 6), read_if(place7, left > 7)
-            most = max(most, max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h))))
-            place, left = place4 + 4 * row_bytes, np.int32(left - 8)
+            for k in range(8):
+                actions[k] = read_if(place + k * row_bytes, left > k)
+            for k in range(8):
+                most = max(most, actions[k])
+            place, left = place + 8 * row_bytes, np.int32(left - 8)
         array_at(maxima, (1,), np.float32)[goal] = most
         i = np.int32(i + WARP)
     cuda.syncwarp(EVERYONE)

@@ -1,22 +1,26 @@
-"""Small kernels that the lanes of a warp compute together, in place of the CPU's kernels of the same name.
+"""What device code consists of: arrays at addresses, and small kernels that the lanes of a warp compute together.
 
-All lanes of a warp run a training loop in step: they read and write the same values and never take different branches.
-Where a row of actions is searched, each lane looks at one action. The results are those of the CPU.
+The kernels replace the CPU's kernels of the same name. All lanes of a warp run a training loop in step: they read and
+write the same values and never take different branches. Where a row of actions is searched, each lane looks at one
+action. The results are those of the CPU.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 import math
-import types
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import cuda
 from numba.core.dispatcher import Dispatcher
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+from numba.cuda.np.arrayobj import make_array, populate_array
 
 from monmdp.agents import baselines, choices
+from monmdp.cuda.packing import Schema
 from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
 
@@ -25,6 +29,56 @@ WARP = 32
 #: All lanes of a warp.
 EVERYONE = 0xFFFFFFFF
 choose_by_one_lane = random.choose_best
+_WORD = ir.IntType(64)
+
+
+@intrinsic
+def array_at(typing, address, shape, dtype):
+    """The array in C order of a shape (a tuple) and a type at an address."""
+    kind = types.Array(dtype.dtype, len(shape), "C")
+
+    def generate(context, builder, signature, arguments):
+        array = make_array(kind)(context, builder)
+        lengths = cgutils.unpack_tuple(builder, arguments[1])
+        item = ir.Constant(_WORD, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+        strides = [item]
+        for length in reversed(lengths[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        populate_array(
+            array,
+            data=builder.inttoptr(arguments[0], array.data.type),
+            shape=cgutils.pack_array(builder, lengths),
+            strides=cgutils.pack_array(builder, strides),
+            itemsize=item,
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return kind(types.int64, types.UniTuple(types.int64, len(shape)), dtype), generate
+
+
+@cuda.jit(device=True)
+def located(address, onchip):
+    """The address itself or, if it is -1 - offset, the address at that offset of on-chip memory."""
+    return address if address >= 0 else onchip - 1 - address
+
+
+@intrinsic
+def address_of(typing, array):
+    """The address of an array's first item."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ptrtoint(make_array(signature.args[0])(context, builder, arguments[0]).data, _WORD)
+
+    return types.int64(array), generate
+
+
+def rebuild_function(schema: Schema) -> Any:
+    """The device function (words, floats, onchip) → named tuple; see `Schema`."""
+    names = {f"kind_{i}": kind for i, kind in enumerate(schema.kinds)}
+    source = f"def rebuild(words, floats, onchip):\n    return {schema.expression}\n"
+    exec(compile(source, "<views>", "exec"), names := {**globals(), **names})
+    return cuda.jit(device=True)(names["rebuild"])
 
 
 @cuda.jit(device=True)
@@ -112,7 +166,7 @@ def adapted(function: Any, noisy: bool = True, **names: Any) -> Any:
     body = function.py_func if isinstance(function, Dispatcher) else function
     used = {name: body.__globals__[name] for name in body.__code__.co_names if name in body.__globals__} | names
     kernels = {name: _for_warps(value, noisy) for name, value in used.items() if isinstance(value, Dispatcher)}
-    copy = types.FunctionType(
+    copy = FunctionType(
         body.__code__, {**body.__globals__, **names, **kernels}, body.__name__, body.__defaults__, body.__closure__
     )
     inline = function.targetoptions.get("inline", "never") if isinstance(function, Dispatcher) else "never"

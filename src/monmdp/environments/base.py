@@ -1,7 +1,5 @@
 """The declaration of an environment, by a class or by a function, and its compilation into a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The catalogue: grid worlds from text maps, with one row of TILES per kind of tile, and River Swim."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ since the time until the restart matters. The step that takes the goal action co
 Theorem 1 holds for the number of exploring steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

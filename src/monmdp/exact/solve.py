@@ -1,7 +1,5 @@
 """Exact solutions: optimal and minimax values, and returns of policies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The structure of a problem: successor rows, rewards that can be observed, and whether all states communicate."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 The same data give the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

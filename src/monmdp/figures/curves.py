@@ -1,7 +1,5 @@
 """Curves in a grid of panels, environments down and monitors across: return, rewards observed, β, seeds solved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path

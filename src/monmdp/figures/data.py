@@ -1,7 +1,5 @@
 """The data of figures: the results with normalised scores, and what a figure returns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

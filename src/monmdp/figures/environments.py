@@ -1,7 +1,5 @@
 """The environments as pictures, painted with the same tiles as everywhere, and what the tiles mean."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

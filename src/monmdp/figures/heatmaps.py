@@ -1,7 +1,5 @@
 """Coloured cells with numbers: visits and values of every pair in one problem, and solved seeds in all problems."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

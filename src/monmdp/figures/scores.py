@@ -3,8 +3,6 @@
 A score is the final return on a scale on which 0 is acting uniformly at random and 1 is optimal, both exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

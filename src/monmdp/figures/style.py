@@ -4,8 +4,6 @@ Colours are those of Okabe and Ito, which are distinct for people with any commo
 its own line style, for print without colours. Settings of matplotlib are in `monmdp.mplstyle`.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 import warnings

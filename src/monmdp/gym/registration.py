@@ -1,7 +1,5 @@
 """Gymnasium ids: `monmdp/Empty-v0` and so on, and `monmdp/MonMDP-v0` for any problem."""
 
-from __future__ import annotations
-
 from gymnasium.envs.registration import register, registry
 
 from monmdp.environments import ENVIRONMENTS

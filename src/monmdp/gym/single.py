@@ -1,7 +1,5 @@
 """One MonMDP as a Gymnasium environment, stepped in plain Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Many copies of one MonMDP as a compiled Gymnasium vector environment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,9 +8,6 @@ the probability that the episode continues. Rewards and the discount are not par
     Q(row) = reward[row] + discount * backup(offsets, weight, next_state, values, row)
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import numpy as np
 
 from monmdp.kernels.compile import inlined, kernel

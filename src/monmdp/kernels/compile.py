@@ -1,7 +1,5 @@
 """The decorators of compiled kernels, with a disk cache that is invalidated when any source of the library changes."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -52,7 +50,7 @@ def can_be_written(folder: Path, size: int = 0) -> bool:
         return False
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """Numba's cache of one kernel. Files that cannot be read are replaced; training never depends on any of them."""
 
     _warned = False

@@ -1,7 +1,5 @@
 """The draws of `monmdp.rng`, compiled; equal bit for bit."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -17,7 +15,7 @@ _11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 @kernel
-def uniform(key, index):  # type: ignore[no-untyped-def]
+def uniform(key, index):
     """Draw number `index` of the stream with this uint64 key, uniform in [0, 1)."""
     word = key + (np.uint64(index) + _ONE) * _GOLDEN
     word = (word ^ (word >> _30)) * _MULTIPLIER_1
@@ -27,14 +25,14 @@ def uniform(key, index):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def normal(key, index):  # type: ignore[no-untyped-def]
+def normal(key, index):
     """Draw number `index` of the stream, standard normal."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, 2 * index)))
     return radius * math.cos(2.0 * math.pi * uniform(key, 2 * index + 1))
 
 
 @kernel
-def choose_best(values, key, index):  # type: ignore[no-untyped-def]
+def choose_best(values, key, index):
     """The position of the largest of values [A]; draw number `index` of the stream decides among exact ties."""
     best, count = values[0], 1
     choice = 0

@@ -3,9 +3,6 @@
 A model is a `World`, of which only transitions, pair_reward, start distribution, discount and step limit are used.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

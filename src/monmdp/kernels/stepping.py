@@ -5,9 +5,6 @@ environments and the GPU use them. `simulation` restates them in plain Python. E
 only if the result is random.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

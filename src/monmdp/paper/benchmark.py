@@ -1,7 +1,5 @@
 """Speed of training: time per step and evaluation, and what the whole paper costs on a CPU and on a GPU."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
@@ -122,14 +120,14 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
     runs, steps, seconds = len(jobs) * seeds, sum(job.steps for job in jobs) * seeds, sum(spent.waves)
     directed = [job for job in jobs if isinstance(job.agent, Directed)]
     values_moved = sum(job.world.n_acting_states * job.world.n_actions * job.steps for job in directed) * seeds
-    moved, copy_speed = SUCCESSOR_BYTES * values_moved, device().copy_speed()
+    moved, memory_speed = SUCCESSOR_BYTES * values_moved, device().memory_speed
     speed = moved / seconds
     longest_launches = {name: duration for name, _, duration in sorted(spent.launches, key=lambda launch: launch[2])}
     parts = ", ".join(f"{name} {duration:.2f}" for name, duration in longest_launches.items())
     values = {
         "device": device().name, "seeds": seeds, "runs": runs, "steps": steps, "seconds": seconds,
         "wave_seconds": spent.waves, "launches": spent.launches, "wall_seconds": wall_seconds, "memory": spent.memory,
-        "bytes_moved": moved, "copy_bytes_per_second": copy_speed, "longest_seconds": longest_seconds,
+        "bytes_moved": moved, "memory_bytes_per_second": memory_speed, "longest_seconds": longest_seconds,
         "longest_steps": longest.steps,
     }  # fmt: skip
     return values, [
@@ -138,8 +136,8 @@ def measure_gpu(quick: bool, progress: Progress) -> Measurements:
         f"({wall_seconds:.1f} s with packing and transfers) and {readable(spent.memory)} of device memory.",
         f"{steps / seconds / 1e6:,.0f} million training steps per second.",
         f"Seconds of the longest launch of each agent, running concurrently: {parts}.",
-        f"Successor values: {moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, {speed / copy_speed:.0%} of "
-        f"the {copy_speed / 1e12:.2f} TB/s of a plain copy, which would take {moved / copy_speed:.2f} s.",
+        f"Successor values: {moved / 1e12:.2f} TB moved at most, {speed / 1e12:.2f} TB/s, {speed / memory_speed:.0%} "
+        f"of the memory's {memory_speed / 1e12:.2f} TB/s, at which they would take {moved / memory_speed:.2f} s.",
         f"The longest run alone, {longest.steps:,} steps of Directed in {' + '.join(LONGEST)}: "
         f"{longest_seconds:.2f} s, {longest_seconds / longest.steps * 1e6:.2f} µs per step.",
     ]

@@ -3,8 +3,6 @@
 Words such as "vast majority" and "about" become numbers here; `expected` states them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from monmdp.join import make

@@ -1,7 +1,5 @@
 """Claims as data: a question about several items, its answers, and the verdict that follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

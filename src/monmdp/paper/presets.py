@@ -1,7 +1,5 @@
 """The sweeps of the paper, of its follow-up and of the ablations, by name."""
 
-from __future__ import annotations
-
 from monmdp.errors import MonMDPError, nearest
 from monmdp.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.sweep import Sweep

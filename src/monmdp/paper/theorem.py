@@ -6,8 +6,6 @@ reaches its goals sooner, so its D̄ is the smallest possible one, and a fractio
 of Directed's own ρ.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from monmdp.exact.hitting import diameter

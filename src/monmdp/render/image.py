@@ -1,7 +1,5 @@
 """A scene as pixels: the grid with the agent, and a panel with monitor state, action and reward."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

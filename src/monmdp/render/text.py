@@ -1,7 +1,5 @@
 """A scene as text for a terminal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from monmdp.problem import MonMDP

@@ -1,7 +1,5 @@
 """Tiles, button and agent as shapes in a unit square, and a function that scales and paints them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

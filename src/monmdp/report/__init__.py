@@ -4,8 +4,6 @@ The page contains its data, styles and scripts, and a policy that forbids it to 
 hundred lines of SVG drawn by plain JavaScript; a plotting library would add several megabytes.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

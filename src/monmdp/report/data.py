@@ -1,7 +1,5 @@
 """The data of the page as plain values, with arrays in base64: summaries and curves of all cells, and replayed runs."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 Other executors: `monmdp.study.ray_cluster` and `monmdp.study.gpu`.
 """
 
-from __future__ import annotations
-
 import time
 from abc import ABC, abstractmethod
 from collections import deque

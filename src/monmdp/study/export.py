@@ -1,7 +1,5 @@
 """Finished results for other viewers: TensorBoard event files and Weights & Biases runs. Training logs nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import math

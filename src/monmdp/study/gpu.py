@@ -1,9 +1,7 @@
 """Batches on a GPU: all that fit into its memory at once. Imported only if a GPU is asked for."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -24,7 +22,7 @@ class GPU(Executor):
         started = time.perf_counter()
         finished: list[dict[int, Finished]] = [{} for _ in batches]
         work = [Work(batch.job, batch.seeds, number) for number, batch in enumerate(batches)]
-        training: Any = train_on_gpu(work, watcher=lambda parts, steps: _report(batches, parts, steps, watch))
+        training: Any = train_on_gpu(work, watcher=lambda progress: _report(batches, progress, watch))
         with closing(training):
             for part, results in training:
                 number, batch = part.number, batches[part.number]
@@ -36,10 +34,9 @@ class GPU(Executor):
                 watch()
 
 
-def _report(batches: Sequence[Batch], parts: list[Work], steps: list[np.ndarray], watch: Watch) -> None:
-    for part, done in zip(parts, steps, strict=True):
-        rows = _progress(batches[part.number], part)
-        np.maximum(rows, done, out=rows)
+def _report(batches: Sequence[Batch], progress: Iterable[tuple[Work, np.ndarray]], watch: Watch) -> None:
+    for part, done in progress:
+        _progress(batches[part.number], part)[:] = done
     watch()
 
 

@@ -1,7 +1,5 @@
 """Batches on a Ray cluster: workers train, and a batch whose worker dies is tried again."""
 
-from __future__ import annotations
-
 import logging
 import subprocess
 import sys

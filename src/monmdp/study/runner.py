@@ -1,7 +1,5 @@
 """Training on all cores or a GPU: seeds of one agent, and sweeps, which save each batch as soon as it is finished."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """One run that can be advanced and inspected, and snapshots of it at evenly spaced moments of its training."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

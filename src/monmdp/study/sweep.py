@@ -1,7 +1,5 @@
 """Sweeps: products of environments × monitors × agents × seeds; and batches, their parts that are trained together."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

@@ -1,7 +1,5 @@
 """One agent in one problem with every setting resolved; each seed is a run."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

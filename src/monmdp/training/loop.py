@@ -5,9 +5,6 @@
 passes such a reward on only to agents that declare `sees_everything`.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 import types
 from functools import cache
 from typing import Any, NamedTuple, cast

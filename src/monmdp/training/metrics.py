@@ -4,9 +4,6 @@ A new metric is a row of METRICS and the lines that count it: in `Tally`, `count
 `Curves`, Parquet columns, CSV, exporters, figures and the page follow from the table.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Recording learners written in plain Python: any object that learns from steps and states its greedy policy."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
