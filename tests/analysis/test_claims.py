@@ -237,10 +237,9 @@ def quarters(values):
 def ranks(of_beta):
     """The ranks of Directed's β in the eight environments; the ranks of their sizes are 8, 2, 5, 3, 6, 7, 4, 1."""
 
-    def apply(results):
+    def apply(results, monitor="Ask"):
         for environment, rank in zip(DEFAULT_STEPS, of_beta, strict=True):
-            beta = results.cells[environment, "Ask", "Directed"].columns["beta"]
-            beta[:] = 0.1 * rank
+            results.cells[environment, monitor, "Directed"].columns["beta"][:] = 0.1 * rank
 
     return apply
 
@@ -259,7 +258,7 @@ def rarely(visits, pairs):
 
     def apply(results):
         counts = np.full((6, 2, 2), 1_000)
-        counts[np.arange(pairs) // 2, 1, np.arange(pairs) % 2] = visits
+        counts[5 - np.arange(pairs) // 2, 1, np.arange(pairs) % 2] = visits
         counts[4, 0, 0] += 40_000 - counts.sum()
         results.cells["RiverSwim", "Button", "Naive"].visit_counts = [counts.ravel().tolist()] * 20
 
@@ -303,6 +302,40 @@ def test_where_the_bounds_are(words, changed, inside, outside):
         made = MadeResults(seeds=100 if words in (OPTIMAL, LEARNS, ALONE, OPTIMISM, HIDDEN) else 20)
         changed(value)(made)
         assert checked(made, words).verdict == verdict
+
+
+def test_every_answer_in_words(made):
+    """What was measured, and the bound, of the last item of every claim."""
+    details = [claim.details[-1] for claim in check_claims(made)[:-1]]
+    assert [(detail.about, detail.measured, detail.bound) for detail in details] == [
+        ("TwoRoom3x5 + Level", "95%", "≥ 90%"),
+        ("TwoRoom3x5 + Level", "95%", "> 50%"),
+        ("Naive", "fails in 28 of 42, least 30% in Empty + Ask", "≤ 50% somewhere"),
+        ("RiverSwim + Level: Naive", "+0.65 [0.45, 0.85], p = 0.0006", "≥ 0 or p > 0.0017"),
+        ("TwoRoom2x11 + Full", "95%", "≥ 90%"),
+        ("TwoRoom2x11 + Random", "30%", "< 90%"),
+        ("RiverSwim + Ask", "30,000 of 60,000, 50.0%", "27,000–33,000"),
+        ("Empty + Ask", "7,500 of 15,000, 50.0%", "6,750–8,250"),
+        ("RiverSwim + Experts", "50,000 of 200,000, 25.0%", "45,000–55,000"),
+        ("Empty + Experts", "12,500 of 50,000, 25.0%", "11,250–13,750"),
+        ("RiverSwim + Level: Naive", "+80,000 [79,767, 80,233]", "interval above 0"),
+        ("RiverSwim + Level", "0.05 → 0.026 → 0.018 → 0.014", "falling"),
+        ("RiverSwim + Level", "least β 0.01379", "> 0.01"),
+        ("Level", "0.62", "≥ 0.5"),
+        ("Level", "1.00", "≥ 0.5"),
+        (
+            "RiverSwim + Button",
+            "374–3,425 in the median seed; over seeds 374–374 and 3,425–3,425",
+            "within a factor of 1.5",
+        ),
+        ("Naive", "6 of 12 pairs below 40 visits, least 1", "≥ 3"),
+    ]
+
+
+def test_the_worst_exceptions_are_named_first(made):
+    ranks([6, 3, 1, 4, 7, 8, 2, 5])(made, "Button")
+    ranks([1] * 8)(made, "Level")
+    assert checked(made, SIZE).measured == "4 of 6 monitors; not Level (the same β everywhere), Button (0.48)"
 
 
 def test_measured_text_names_exceptions(made):

@@ -162,6 +162,7 @@ def test_solved_at_the_end_agrees_with_curves():
 def test_area_under_curve():
     """From 0 to 1 along 10 steps, then 1 along 30: (5 + 30) / 40."""
     assert area_under_curve([0, 10, 40], [[0, 1, 1], [2, 2, 2]]) == pytest.approx([35 / 40, 2.0])
+    assert area_under_curve([0, 10], [[0, 1]]) == pytest.approx([0.5])
 
 
 def test_paired_difference_by_hand():

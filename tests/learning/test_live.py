@@ -191,5 +191,8 @@ def test_optimistic_agents_need_a_range_of_rewards():
     """Without a table nothing else bounds the return: 100 steps of at most 1, discounted."""
     with pytest.raises(MonMDPError, match="Optimism needs its option initial_q, or in live training a reward_range"):
         monmdp.train_live(lake(), "Full", "Optimism", steps=10)
+    for agent, options in (("DirectedModel", "minimum_reward"), ("MonitoredMBIE", "q_max and minimum_reward")):
+        with pytest.raises(MonMDPError, match=f"{agent} needs {options}, or in live training a reward_range"):
+            monmdp.train_live(lake(), "Full", agent, steps=10)
     first = monmdp.train_live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1))
     assert first.q.max() == pytest.approx(sum(0.99**t for t in range(100)))
