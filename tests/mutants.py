@@ -38,7 +38,7 @@ PACKAGE = Path("src/monmdp")
 SLOTS = ROOT / "build" / "mutants"
 PYTEST = ("-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 WORKERS = 2
-SECONDS = 240
+SECONDS = 120
 
 
 RANDOM, NOISE = "random everywhere", "reward noise, rewards hidden at random"
@@ -247,7 +247,7 @@ def nodes(node: ast.AST, scope: str) -> Iterator[tuple[ast.AST, str]]:
         if name in skipped or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            unread = isinstance(child, ast.JoinedStr) or (isinstance(child, ast.Call) and "arg" in ast.dump(child.func))
+            unread = isinstance(child, ast.JoinedStr) or (isinstance(child, ast.keyword) and child.arg in IDLE)
             if isinstance(child, ast.AST) and not unread and getattr(child, "name", "") != "__repr__":
                 yield from nodes(child, scope)
 
@@ -344,6 +344,7 @@ def survives(slot: Path, mutant: Mutant) -> bool:
         if not mutant.module.startswith(INTERPRETED) and cache_name(slot) != known:  # the same kernels
             link = folder / cache_name(slot)
             folder.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)  # of a call that was killed
             link.symlink_to(known)
         return passes(slot, mutant.area, mutant.module)
     finally:

@@ -75,12 +75,14 @@ def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     assert group.state_start % ALIGNMENT == group.copied_back % ALIGNMENT == group.size % ALIGNMENT == 0
 
 
+@pytest.mark.parametrize("seeds", [SEEDS, [7]], ids=str)
 @pytest.mark.parametrize("agent", [*DEVICE_AGENTS, Lucky()])
-def test_first_values_are_those_of_each_seed(agent: Any) -> None:
+def test_first_values_are_those_of_each_seed(agent: Any, seeds: list[int]) -> None:
     job = job_of(agent)
-    group = pack(job, SEEDS, STOP)
+    group = pack(job, seeds, STOP)
     table, state = first_values(group, 0, addresses_of(group), 0)
-    for i, seed in enumerate(SEEDS):
+    assert table.shape == (len(seeds), group.schema.words + 2)
+    for i, seed in enumerate(seeds):
         run = new_run(job, seed, STOP)
         for leaf, value in zip(group.schema.leaves, leaf_values(run), strict=True):
             if not leaf.ndim:
