@@ -81,7 +81,7 @@ PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
     "kernels": {
-        "kernels/bellman.py": [*learning("MonitoredMBIE", "DirectedModel"), "tests/test_solve.py"],
+        "kernels/bellman.py": [*learning("MonitoredMBIE"), "tests/test_hitting.py", "tests/test_solve.py"],
         "kernels/random.py": ["tests/test_random_streams.py", *learning("Naive")],
         "kernels/returns.py": [
             f"{EVALUATION}test_episodes_have_a_stream_of_their_own",
@@ -141,7 +141,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
     "cli": {
         "cli/__init__.py": ["tests/test_cli.py", "tests/test_bad_input.py"],
         "cli/grids.py": ["tests/test_cli.py", "tests/test_explain.py"],
-        "cli/machine.py": ["tests/test_doctor.py", "tests/test_cli.py"],
+        "cli/machine.py": ["tests/test_doctor.py", "tests/test_cli.py", f"{WATCH}bench_measures_every_agent"],
         "cli/problems.py": ["tests/test_cli.py", "tests/test_bad_input.py", "tests/test_explain.py"],
         "cli/reproduce.py": ["tests/sweeps/test_cli_reproduce.py", "tests/sweeps/test_own_sweeps.py"],
         "cli/results.py": ["tests/sweeps/test_cli_results.py", *PAPER, *EXPORT],

@@ -248,6 +248,12 @@ def test_bootstrap_resamples_within_problems():
     assert (high - low) / (2 * 1.96 * error) == pytest.approx(1.0, abs=0.1)
 
 
+def test_improvement_intervals_are_probabilities_around_the_estimate():
+    estimate, low, high = improvement_interval(draws(1, 9, 3), draws(2, 8, 3))
+    assert 0.0 <= low < estimate < high <= 1.0
+    assert high - low == pytest.approx(0.35, abs=0.1)
+
+
 def test_improvement_intervals_cover_at_their_rate():
     """P(X > Y) of normal variables 0.5 apart is Φ(0.5 / √2) in either problem."""
     truth = stats.norm.cdf(0.5 / math.sqrt(2))
