@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp import check
 from monmdp.errors import MonMDPError, nearest
 from monmdp.training.curves import Curves
 from monmdp.training.job import identity
@@ -66,7 +67,7 @@ class Store:
     """A results folder."""
 
     def __init__(self, folder: Path | str, create: bool = False) -> None:
-        self.folder = Path(folder)
+        self.folder = check.path(folder, "The results folder")
         self._format_file = self.folder / "monmdp.json"
         if create:
             self._create()
