@@ -14,7 +14,8 @@ import monmdp
 STEPS = 10_000
 torch.set_num_threads(1)  # fastest for such a small network
 
-env = monmdp.FlattenDiscrete(gymnasium.make("monmdp/Walk-v0", monitor="Ask"))  # states and actions as integers
+# states and actions as integers, and no true reward in info
+env = monmdp.FlattenDiscrete(gymnasium.make("monmdp/Walk-v0", monitor="Ask", evaluation_info=False))
 problem = env.unwrapped.problem
 
 dqn = DQN("MlpPolicy", env, learning_rate=1e-3, learning_starts=500, exploration_fraction=0.5,

@@ -83,3 +83,33 @@ def test_an_agent_from_outside(tmp_path):
     assert max(counts) < 1.3 * min(counts)  # at random, so about even, in the state it starts in
     # A random walk sees all of this little world, and noise on optimistic values is no hindrance.
     assert found["solved"] == [1.0, 1.0]
+
+
+BAD_AGENTS = """
+from dataclasses import dataclass
+import monmdp
+from monmdp.agents import QLearner
+from monmdp.kernels.compile import kernel
+
+
+def agent(choice):
+    @kernel
+    def act_badly(memory, state, draws):
+        return choice, False
+
+    return dataclass(frozen=True)(type("Bad", (QLearner,), {"act": act_badly}))()
+
+
+for choice in (-1, 5, 10**6, -(10**6)):
+    try:
+        monmdp.train(monmdp.make("Loop"), agent(choice), seeds=2, steps=100)
+    except monmdp.MonMDPError as error:
+        print(error)
+"""
+
+
+def test_an_agent_from_outside_whose_actions_do_not_exist():
+    done = subprocess.run([sys.executable, "-c", BAD_AGENTS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    message = "act of Bad returned an action that is not a whole number from 0 to 4."
+    assert done.stdout.splitlines() == [message] * 4

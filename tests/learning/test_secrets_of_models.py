@@ -195,3 +195,27 @@ def test_what_is_not_given_is_not_known(agent):
     untried = run.visit_counts[0] == 0
     assert untried.sum() > 5
     assert len(np.unique(run.q[0][untried])) == 1
+
+
+@agents
+@pytest.mark.parametrize("monitor", ["Ask", "Button", "Level(n=2)"])
+def test_whether_two_rewards_that_are_never_shown_are_equal(agent, monitor):
+    """Two outcomes of a pair lead to the same state. If their rewards are equal, the table merges them."""
+
+    def problem(second: float) -> monmdp.MonMDP:
+        def rule(state, action):
+            if action == "go":
+                yield Step((state + 1) % 4, 0.5 if state == 1 else 0.0, 0.3)
+                yield Step((state + 1) % 4, second if state == 1 else 0.0, 0.4)
+                yield Step(0, 0.0, 0.3)
+            else:
+                yield Step(state, float(state == 3), 1.0, state == 3)
+
+        rules = Rule(states=range(4), actions=("go", "stay"), rule=rule, start=0, step_limit=20)
+        return monmdp.make(rules, monmdp.MONITORS.build(monitor, never_observable=[(1, "go")]))
+
+    equal, different = problem(0.5), problem(-0.7)
+    assert equal.n_outcomes < different.n_outcomes
+    bounds = {"minimum_reward": -1.0} | ({"q_max": 5.0} if "MBIE" in agent else {})
+    given = dataclasses.replace(monmdp.AGENTS.build(agent), **bounds)
+    assert_one_run(*(monmdp.train(made, given, 8, steps=400, points=20) for made in (equal, different)))

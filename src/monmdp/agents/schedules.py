@@ -35,6 +35,12 @@ def line(first: float, last: float, steps: int) -> Floats:
     return read_only(np.array([first, last - first, max(steps - 1, 1)]))
 
 
+@lru_cache(maxsize=64)
+def tabulated(first: float, change: float, last_step: float, steps: int) -> Floats:
+    """The values of a line at all steps, [steps], as another form of the same schedule."""
+    return read_only(first + change * (np.arange(steps) / last_step))
+
+
 @inlined
 def value_at(values, step):
     """The value of a schedule at a step."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.agents.base import HasSeededMemory
-from monmdp.agents.schedules import logarithms
+from monmdp.agents.schedules import LINE, logarithms, tabulated
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job
@@ -35,6 +35,8 @@ FILLED_FROM = 16 << 10
 BITS = 32
 #: Arrays of the memory that are copied back in any case.
 TABLES = ("memory.visits", "memory.q", "memory.reward_model")
+#: Fields of memories that are schedules.
+SCHEDULES = ("alpha", "epsilon", "successor_alpha", "count_alpha")
 
 
 class Leaf(NamedTuple):
@@ -173,9 +175,6 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
     """A run before its first step; without exact evaluation, there is no space for policies."""
     points, exact, world = len(job.point_steps), job.episodes == 0, job.world
     room, keys = points if exact else 1, stream_keys(seed)
-    memory = job.agent.memory(world, job.steps, seed)
-    if hasattr(memory, "logs"):  # a GPU's own logarithms may differ in the last bit
-        memory = memory._replace(logs=logarithms(job.steps + 2))
     return Run(
         snapshots=Snapshots(
             policies=np.zeros((world.n_states * words_per_state(world) if exact else 1, room), np.uint32),
@@ -193,8 +192,17 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
         progress=np.zeros(2, np.int64),
         test_clock=np.zeros(1, np.int64),
         record=new_record(points),
-        memory=memory,
+        memory=with_tables(job.agent.memory(world, job.steps, seed), job.steps),
     )
+
+
+def with_tables(memory: Any, steps: int) -> Any:
+    """A memory with schedules and logarithms as tables: a GPU divides slowly, and its logarithms may differ."""
+    lines = {name: getattr(memory, name) for name in SCHEDULES if hasattr(memory, name)}
+    tables = {name: tabulated(*line.tolist(), steps) for name, line in lines.items() if len(line) == LINE != steps}
+    if hasattr(memory, "logs"):
+        tables["logs"] = logarithms(steps + 2)
+    return memory._replace(**tables)
 
 
 def aligned(size: int, unit: int = ALIGNMENT) -> int:
