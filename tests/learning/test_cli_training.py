@@ -148,12 +148,12 @@ def test_bad_values_print_one_line(capsys, words, culprit, hint):
 
 
 def test_too_little_memory_prints_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 10_000)
     assert main(["train", "Hazard", "Button"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "KiB" in said
-    assert "smaller problem" in said
+    assert "choose a smaller" in said
 
 
 @pytest.mark.parametrize("option", ["--save", "--plot"])

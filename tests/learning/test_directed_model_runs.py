@@ -210,7 +210,7 @@ def test_evaluation_does_not_change_a_run(names, known):
 
 def test_a_problem_too_large_for_a_quadratic_table(monkeypatch):
     """50 × 50 cells × 10 actions: 25,000 pairs, and 2.5 GB for Ŝ alone."""
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 2**30)
     problem = monmdp.make("Empty(rows=50, columns=50)", "Ask")
     with pytest.raises(MonMDPError, match=r"25,000 pairs.*DirectedModel\.$") as error:
         monmdp.train(problem, "Directed", 1, steps=10)
