@@ -69,7 +69,7 @@ KNOWN = ["tests/learning/test_known_monitor.py", "-k", "planning or whole_model 
 MODEL_RUNS = "tests/learning/test_directed_model_runs.py::test_"
 RANGE = "tests/learning/test_live.py::test_optimistic_agents_need_a_range_of_rewards"
 BY_HAND = "tests/learning/test_mbie_by_hand.py"
-LOOP = [*learning("Naive", "Oracle", "Ignore"), *twins("Naive", NOISE, SLIPS), "tests/learning/test_interrupt.py"]
+LOOP = [*learning("Naive", "Oracle", "Ignore"), *twins("Naive", NOISE, SLIPS)]
 MODELS = [*learning("DirectedModel"), *twins("DirectedModel", RANDOM, HIDDEN, SLIPS), known("DirectedModel")]
 SWEEPS = [f"tests/sweeps/test_{name}.py" for name in ("store", "resume", "save", "summary", "damage", "compaction")]
 SLOW_PROTOCOL = "tests/learning/test_protocol.py::test_training_takes_the_protocol"
@@ -77,6 +77,7 @@ EXPORT = ["tests/analysis/test_export.py", "--deselect=tests/analysis/test_expor
 EVALUATION = "tests/learning/test_evaluation.py::test_"
 WATCH = "tests/learning/test_cli_watch.py::test_"
 PROTOCOL = ["tests/learning/test_protocol.py", f"--deselect={SLOW_PROTOCOL}"]
+FIGURE_LIST = "tests/analysis/test_figures.py::test_the_list_names_every_figure"
 PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
@@ -143,8 +144,8 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "cli/grids.py": ["tests/test_cli.py", "tests/test_explain.py"],
         "cli/machine.py": ["tests/test_doctor.py", "tests/test_cli.py", f"{WATCH}bench_measures_every_agent"],
         "cli/problems.py": ["tests/test_cli.py", "tests/test_bad_input.py", "tests/test_explain.py"],
-        "cli/reproduce.py": ["tests/sweeps/test_cli_reproduce.py", "tests/sweeps/test_own_sweeps.py"],
-        "cli/results.py": ["tests/sweeps/test_cli_results.py", *PAPER, *EXPORT],
+        "cli/reproduce.py": [f"tests/sweeps/test_{name}.py" for name in ("cli_reproduce", "own_sweeps", "progress")],
+        "cli/results.py": ["tests/sweeps/test_cli_results.py", *PAPER, *EXPORT, FIGURE_LIST],
         "cli/shared.py": ["tests/test_cli.py", "tests/learning/test_cli_training.py"],
         "cli/training.py": [
             *(f"tests/learning/test_{name}.py" for name in ("cli_training", "cli_watch", "watch_keys"))
