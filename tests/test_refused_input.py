@@ -364,7 +364,10 @@ def run(*words: str, stdout: Any = subprocess.PIPE, **environment: str) -> subpr
 def test_output_that_cannot_be_written(words):
     with open("/dev/full", "w") as full:
         done = run(*words, stdout=full)
-    assert (done.returncode, done.stderr) == (2, "monmdp: The output cannot be read or written: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "monmdp: The output cannot be read or written: No space left on device.\n",
+    )
 
 
 def test_output_in_ascii():
