@@ -21,6 +21,7 @@ PAGES = {
     "docs/speed/gpu.md": "benchmarks/gpu.md",
     "docs/reference/changelog.md": "CHANGELOG.md",
     "docs/reference/contributing.md": "CONTRIBUTING.md",
+    "docs/reference/security.md": "SECURITY.md",
 }
 #: File or folder → the page that replaces it.
 ALIASES = {"README.md": "docs/index.md", "examples": "docs/examples.md"}

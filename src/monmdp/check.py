@@ -114,6 +114,11 @@ def raised(where: str, error: Exception) -> MonMDPError:
     return MonMDPError(f"{where} raised {type(error).__name__}{': ' if message else ''}{message}.")
 
 
+def seed(value: Any, what: str = "A seed") -> int:
+    """`value` as a seed, an integer from 0 to 2⁶³ - 1; larger ones would repeat the random streams of smaller ones."""
+    return whole(value, 0, what)
+
+
 def discount(value: Any, what: str = "The discount") -> float:
     """`value` as a float in [0, 1)."""
     number = finite(value, what)
@@ -239,6 +244,7 @@ Discount = Annotated[float, discount]
 NonNegative = Annotated[float, partial(finite, least=0.0)]
 Whole = Annotated[int, partial(whole, least=0)]
 Count = Annotated[int, partial(whole, least=1)]
+Seed = Annotated[int, seed]
 #: The number of rows, levels or other parts of a problem.
 Size = Annotated[int, partial(whole, least=1, most=LARGEST_SIZE)]
 CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}

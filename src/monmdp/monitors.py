@@ -261,7 +261,7 @@ class Switch(Monitor):
 class RandomPair(Monitor):
     """Each environment pair has its own probability of being hidden, drawn from the seed."""
 
-    seed: check.Whole = 0
+    seed: check.Seed = 0
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         yield Outcome(observed=1.0 - uniform(stream(self.seed, "hidden pairs"), moment.env_pair))

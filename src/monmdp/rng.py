@@ -6,6 +6,8 @@ SplitMix64's finaliser over a Weyl sequence; `kernels.random` is the compiled ve
 
 import math
 
+from monmdp import check
+
 WORD = 0xFFFFFFFFFFFFFFFF
 GOLDEN = 0x9E3779B97F4A7C15
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9
@@ -24,7 +26,7 @@ def mix(word: int) -> int:
 
 def stream(seed: int, role: str) -> int:
     """The key of the stream for a seed and a role."""
-    return mix((mix((int(seed) + GOLDEN) & WORD) + (ROLES.index(role) + 1) * GOLDEN) & WORD)
+    return mix((mix((check.seed(seed) + GOLDEN) & WORD) + (ROLES.index(role) + 1) * GOLDEN) & WORD)
 
 
 def uniform(key: int, index: int) -> float:

@@ -57,6 +57,11 @@ def test_options_reach_training(capsys):
     assert result["optimal_return"] == pytest.approx(0.9**5)
     one = json.loads(train(capsys, "RiverSwim", "--seeds", "1", "--steps", "50", "--evaluation", "sampled", "--json"))
     assert one["final_return_ci"] is None
+    exact, sampled = (
+        monmdp.train(monmdp.make("RiverSwim", "Full"), "Directed", 1, 50, evaluation=how).final_returns.mean()
+        for how in ("exact", "sampled")
+    )
+    assert one["final_return"] == sampled != exact
 
 
 def test_the_table(capsys):

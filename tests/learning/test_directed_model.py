@@ -126,7 +126,7 @@ def test_counts_are_those_of_the_trajectory(options):
     model, n_monitor, n_monitor_actions = memory.model, len(problem.monitor.states), len(problem.monitor.actions)
     pairs = np.arange(problem.n_pairs)
     states, actions = pairs // problem.n_actions, pairs % problem.n_actions
-    rows = problem.env_pair if model.pool_environment else pairs
+    rows = problem.env_pair if options.pool_environment else pairs
     monitor_pairs = states % n_monitor * n_monitor_actions + actions % n_monitor_actions
     visits = memory.visits.ravel()
     assert np.array_equal(model.visits, visits)

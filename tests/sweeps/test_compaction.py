@@ -88,7 +88,7 @@ def test_interrupted_between_curves_and_tables(many, folder, kind, capsys):
 def test_killed_while_writing_the_merged_file(many, folder, monkeypatch):
     """Nothing is removed before the merged file is there."""
 
-    def power_cut(path, content, flush=True):
+    def power_cut(path, content):
         raise KeyboardInterrupt
 
     before = file_bytes(folder)

@@ -59,10 +59,10 @@ def test_no_space_for_one_of_the_files(undisturbed, tmp_path, kind, monkeypatch,
     """A batch is there with both of its files, or done again."""
     folder, original = tmp_path / "r", store.write_atomically
 
-    def full(path, content, flush=True):
+    def full(path, content):
         if path.relative_to(folder).parts[:3] == (kind, "Walk", "Ask"):
             raise store.WriteError("The disk is full.")
-        original(path, content, flush)
+        original(path, content)
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "write_atomically", full)

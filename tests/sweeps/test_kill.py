@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from sweeping import assert_same, damage, end, finished, runs_on_disk, start, until
@@ -76,3 +78,16 @@ def test_killed_at_every_moment_of_saving(tmp_path, what):
     monmdp.run_sweep([sweep], folder)
     assert damage(folder) == []
     assert_same(folder, tmp_path / "undisturbed")
+
+
+@pytest.mark.slow
+def test_two_hundred_kills(tmp_path):
+    """At seeded random moments of sweeps and of merging; see kills.py."""
+    script = Path(__file__).with_name("kills.py")
+    words = [sys.executable, str(script), str(tmp_path), "200", "20261116"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=1200, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    kills, middle, finished = map(int, done.stdout.split())
+    assert kills == 200
+    assert middle >= 50, "the kills came too early or too late to mean anything"
+    assert finished >= 2

@@ -102,7 +102,7 @@ def test_a_node_that_dies_and_an_interrupt(nodes, undisturbed, tmp_path):
 def test_a_full_disk(nodes, tmp_path):
     script = (
         "import sys; from monmdp.cli import main; from monmdp.study import store\n"
-        "def full(path, content, flush=True): raise store.WriteError('The disk is full.')\n"
+        "def full(path, content): raise store.WriteError('The disk is full.')\n"
         "store.Store(sys.argv[-1], create=True); store.write_atomically = full; sys.exit(main())"
     )
     words = ("reproduce", *SMALL, "--on", f"ray:{nodes.address}", "--out", str(tmp_path))

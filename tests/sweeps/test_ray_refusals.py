@@ -51,22 +51,51 @@ def test_an_address_of_another_program(tmp_path):
 
 @with_ray
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("address", ["localhost", ":6379", "localhost:", "localhost:port"])
+@pytest.mark.parametrize("address", ["localhost", ":6379", "localhost:", "localhost:port", "localhost:²"])
 def test_invalid_addresses(address):
     with pytest.raises(monmdp.MonMDPError, match="host:port"):
         RayCluster(address)
 
 
-@with_ray
-def test_one_sweep_after_the_other(tmp_path):
-    """In a notebook: a sweep, the same again with nothing to do, and another one."""
-    script = """
-import sys, monmdp
+#: Three sweeps; prints what each did, and the addresses on which processes of this family listened, as Linux has them.
+SWEEPS = """
+import os, sys, monmdp
+from pathlib import Path
 from monmdp.study.ray_cluster import RayCluster
+
+def family(process):
+    children = Path(f"/proc/{process}/task").glob("*/children")
+    return [process, *(one for path in children for child in path.read_text().split() for one in family(child))]
+
+def listen(report, steps):
+    sockets = set()
+    for process in family(str(os.getpid())):
+        for descriptor in os.listdir(f"/proc/{process}/fd"):
+            try:
+                sockets.add(os.readlink(f"/proc/{process}/fd/{descriptor}"))
+            except OSError:
+                pass
+    for name in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and f"socket:[{words[9]}]" in sockets:
+                addresses.add(words[1].rpartition(":")[0])
+
+addresses = set()
 for seeds in (1, 1, 2):
     sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
-    print(monmdp.run_sweep([sweep], sys.argv[1], executor=RayCluster()).done)
+    print(monmdp.run_sweep([sweep], sys.argv[1], executor=RayCluster(), watcher=listen).done)
+assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ
+print(*addresses)
 """
-    code, out, err = end(start(str(tmp_path), script=script))
+LOCALHOST = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}
+
+
+@with_ray
+def test_one_sweep_after_the_other(tmp_path):
+    """In a notebook: a sweep, the same again with nothing to do, and another one, with no port open to others."""
+    code, out, err = end(start(str(tmp_path), script=SWEEPS))
     assert code == 0, err[-2000:]
-    assert out.split() == ["1", "0", "1"]
+    *done, addresses = out.splitlines()
+    assert done == ["1", "0", "1"]
+    assert set() < set(addresses.split()) <= LOCALHOST

@@ -52,7 +52,9 @@ def test_a_shard_done_twice_does_nothing(tmp_path, capsys):
     assert "Nothing to do" in output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path), "--shard", "2/4")
 
 
-@pytest.mark.parametrize("shard", ["5/4", "0/4", "1/0", "4", "1/2/3", "a/b", "-1/4", "1.5/4", ""])
+@pytest.mark.parametrize(
+    "shard", ["5/4", "0/4", "1/0", "4", "1/2/3", "a/b", "-1/4", "1.5/4", "", "²/³", "٢/٤", "1/" + "9" * 5000]
+)
 def test_shards_that_do_not_exist(tmp_path, shard, capsys):
     assert "shard" in error_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path / "r"), f"--shard={shard}")
     assert not (tmp_path / "r").exists()

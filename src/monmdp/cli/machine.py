@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress
+from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress, write_file
 from monmdp.errors import MonMDPError
 from monmdp.tables import markdown, terminal
 
@@ -234,15 +234,16 @@ class Bench(Command):
             (row["problem"], row["agent"], f"{row['pairs']:,}", f"{row['step_ns']:,.0f}", f"{row['evaluation_us']:.1f}")
             for row in values.get("rows", [])
         ]
+        if self.json:
+            print_json(values)
+        else:
+            if rows:
+                console.print(terminal(SPEED_COLUMNS, rows, machine_name, "llrrr"))
+            for sentence in sentences:
+                print_line(console, sentence)
         if self.save is not None:
             command = "monmdp bench --device cuda" if on_gpu else "monmdp bench"
             table = markdown(SPEED_COLUMNS, rows, "llrrr") + "\n\n" if rows else ""
             items = "".join(f"- {sentence}\n" for sentence in sentences)
-            self.save.write_text(f"`{command}` on {machine_name}:\n\n{table}{items}", encoding="utf-8")
-        if self.json:
-            print_json(values)
-            return
-        if rows:
-            console.print(terminal(SPEED_COLUMNS, rows, machine_name, "llrrr"))
-        for sentence in sentences:
-            print_line(console, sentence)
+            text = f"`{command}` on {machine_name}:\n\n{table}{items}"
+            write_file(self.save, text.encode())

@@ -47,6 +47,7 @@ class Results(Command):
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
         from monmdp.study import results as study
+        from monmdp.study.store import Store
 
         messages = shared.new_console(stderr=True) if self.json else console
         if self.compact:
@@ -58,7 +59,7 @@ class Results(Command):
         with ThreadPoolExecutor() as pool:  # each cell is a file or several
             cells = list(pool.map(_summary, results.cells.values()))
         runs = sum(cell["runs"] for cell in cells)
-        size = sum(path.stat().st_size for path in self.folder.rglob("*.parquet"))
+        size = sum(path.stat().st_size for path in Store(self.folder).files(".parquet") if path.is_file())
         if self.json:
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
             return
@@ -75,11 +76,15 @@ def _summary(cell: CellResults) -> dict[str, Any]:
 
 def _verify(results: StoredResults, messages: Console) -> None:
     """Report the files that were read; damaged ones are moved away, so that reproduce repeats their runs."""
-    from monmdp.study.store import Store
+    from monmdp.study.store import Store, WriteError
 
     intact = sum(len(entries) for kinds in results.files.values() for entries in kinds.values())
     for path, message in results.damage.items():
-        print_line(messages, f"{message} It is now {Store(results.folder).quarantine(path)}.")
+        try:
+            fate = f"It is now {Store(results.folder).quarantine(path)}."
+        except WriteError as error:
+            fate = str(error)
+        print_line(messages, f"{message} {fate}")
     if damaged := len(results.damage):
         raise MonMDPError(f"{damaged} of {intact + damaged} files are damaged; monmdp reproduce repeats their runs.")
     print_line(messages, f"All {intact} files are intact.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_text
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,9 @@ from monmdp.tables import printable
 
 if TYPE_CHECKING:
     from monmdp.problem import MonMDP
+
+#: Bytes in the name of a file, on all usual file systems.
+LONGEST_NAME = 255
 
 
 def option(default: str | None = None, help: str | None = None) -> Any:
@@ -101,9 +106,29 @@ def check_file(path: Path | None, *suffixes: str) -> None:
     """Raise unless a file with one of these suffixes can be written at `path`; None is fine."""
     if path is None:
         return
-    if path.is_dir():
+    if os.path.isdir(path):
         raise MonMDPError(f"{path} is a folder; give the path of a file.")
     if path.suffix not in suffixes:
         raise MonMDPError(f"{path} must end in {' or '.join(suffixes)}.")
-    if not path.absolute().parent.is_dir():
+    folder = path.resolve().parent
+    if not os.path.isdir(folder):
         raise MonMDPError(f"The folder of {path} does not exist.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise MonMDPError(f"The folder {folder} cannot be written; choose another place for {path.name}.")
+    if len(os.fsencode(path.name)) > LONGEST_NAME:
+        raise MonMDPError(f"The name of the file {path.name[:20]}… is too long; choose a shorter one.")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; if that fails, write it in the temporary folder and say so in the error."""
+    from monmdp.study.store import WriteError, write_atomically
+
+    try:
+        write_atomically(path.resolve(), content)
+    except WriteError as error:
+        try:
+            rescued = Path(tempfile.mkdtemp(prefix="monmdp-")) / path.name
+            write_atomically(rescued, content)
+        except (WriteError, OSError):
+            raise error from None
+        raise MonMDPError(f"{error} It is saved as {rescued} instead.") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as json_text
 import math
 import os
@@ -25,6 +26,7 @@ from monmdp import check
 from monmdp.cli import shared
 from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
+from monmdp.errors import MonMDPError
 from monmdp.render.text import GLYPHS
 from monmdp.tables import csv_text, terminal
 
@@ -79,19 +81,33 @@ class Train(TrainingArguments):
                 problem, self.agent, self.seeds, self.steps, self.points, self.evaluation, self.threads,
                 lambda done, total: update(done, total, "training" if done else None), self.device,
             )  # fmt: skip
+        written, failed = self._write(curves)
+        if self.json:
+            shared.print_json(curves.summary())
+        else:
+            console.print(terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}"))
+            for line in written:
+                print_line(console, line)
+        if failed:
+            raise MonMDPError(" ".join(failed))
+
+    def _write(self, curves: Curves) -> tuple[list[str], list[str]]:
+        """Write the chosen files; returns one sentence for each file that was written, and for each that was not."""
+        files: list[tuple[str, Path, Callable[[Curves, str], bytes]]] = []
         if self.save is not None:
-            save_curves(curves, self.save)
+            files.append(("Curves", self.save, saved_curves))
         if self.plot is not None:
             from monmdp.figures.curves import plot_curves
 
-            plot_curves(curves, self.plot)
-        if self.json:
-            shared.print_json(curves.summary())
-            return
-        console.print(terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}"))
-        for content, path in (("Curves", self.save), ("Plot", self.plot)):
-            if path is not None:
-                print_line(console, f"{content} written to {path}.")
+            files.append(("Plot", self.plot, plot_curves))
+        written, failed = [], []
+        for name, path, content in files:
+            try:
+                shared.write_file(path, content(curves, path.suffix))
+                written.append(f"{name} written to {path}.")
+            except MonMDPError as error:
+                failed.append(str(error))
+        return written, failed
 
 
 def _outcome(curves: Curves) -> dict[str, str]:
@@ -118,20 +134,21 @@ def _outcome(curves: Curves) -> dict[str, str]:
     return facts
 
 
-def save_curves(curves: Curves, path: Path) -> None:
-    """Save the curves as .csv, one row per seed and point, or curves and final tables as .npz."""
-    if path.suffix == ".csv":
+def saved_curves(curves: Curves, suffix: str) -> bytes:
+    """The curves as a .csv file, one row per seed and point, or curves and final tables as an .npz file."""
+    if suffix == ".csv":
         from monmdp.training.metrics import METRICS
 
         seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
         columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
         header = ["seed", "step", *(metric.column for metric in METRICS)]
-        path.write_text(csv_text(header, zip(*(column.tolist() for column in columns), strict=True)))
-        return
+        return csv_text(header, zip(*(column.tolist() for column in columns), strict=True)).encode()
     names = ("steps", "visit_counts", "q", "reward_model", "seeds")
     summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
     tables: dict[str, Any] = {**curves.recorded, **{name: getattr(curves, name) for name in names}}
-    np.savez_compressed(path, summary=summary, **tables)
+    sink = io.BytesIO()
+    np.savez_compressed(sink, summary=summary, **tables)
+    return sink.getvalue()
 
 
 @dataclass(frozen=True)
@@ -153,7 +170,7 @@ class Watch(TrainingArguments):
 
         seconds = 1.0 / check.finite(self.fps, "The number of pictures per second", least=0.1)
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
-        run = Run(paper_job(self.problem(), self.agent, self.steps), check.whole(self.seed, 0, "The seed"))
+        run = Run(paper_job(self.problem(), self.agent, self.steps), check.seed(self.seed, "The seed"))
         with console.status("Preparing (the first run compiles kernels) …"):
             run.advance(0)
         last, paused = None, False

@@ -205,10 +205,10 @@ def kernel_body(program: Program) -> Any:
     names = {"rebuild": rebuild_function(schema)}
     if agent is None:
         return FunctionType(_evaluate.__code__, {**globals(), **names}, "evaluate")
-    names |= {"plan": adapted(agent.plan), "beta": agent.beta}
+    names |= {"plan": adapted(agent.plan), "beta": adapted(agent.beta)}
     if agent.device_kernel == "block":
         names["advance"] = advance_by_block(noisy, shape.threads, agent.sees_everything)
     else:
-        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
+        own = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")} | {"trusted": True}
         names["advance"] = adapted(loop._advance, noisy, **own)
     return FunctionType(_train.__code__, {**globals(), **names}, f"train_{agent.__name__}")

@@ -1,8 +1,8 @@
 """Curves in a grid of panels, environments down and monitors across: return, rewards observed, β, seeds solved."""
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -250,8 +250,8 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
     return best - (1.0 + SPACE) * gap, best + SPACE * gap
 
 
-def plot_curves(curves: Curves, path: Path) -> None:
-    """Draw the mean greedy return of fresh curves with its 95% confidence interval, and the optimum, into a file."""
+def plot_curves(curves: Curves, suffix: str) -> bytes:
+    """Draw the mean greedy return of fresh curves with its 95% confidence interval, and the optimum, as a file."""
     problem, agent, runs = curves.problem, curves.agent, len(curves.seeds)
     key = (problem.environment.name, problem.monitor.name)
     band = Band(curves.steps, *mean_interval(curves.returns), (runs,))
@@ -264,8 +264,11 @@ def plot_curves(curves: Curves, path: Path) -> None:
 
     names, labels = {agent: f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"}, (STEPS, GREEDY_RETURN)
     panels, optimum = {key: {agent: band}}, [("optimum", OPTIMUM)]
+    sink = io.BytesIO()
     with style.styled():
-        draw_panels(panels, key[1:], agent_styles([agent]), labels, finish, optimum, names, 2.2).savefig(path)
+        figure = draw_panels(panels, key[1:], agent_styles([agent]), labels, finish, optimum, names, 2.2)
+        figure.savefig(sink, format=suffix.lstrip("."))
+    return sink.getvalue()
 
 
 def observed(data: FigureData, main: bool = False) -> Drawing:

@@ -1,10 +1,12 @@
 """Batches on a Ray cluster: workers train, and a batch whose worker dies is tried again."""
 
+import contextlib
 import logging
+import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ class RayCluster(Executor):
 
     def __init__(self, address: str | None = None) -> None:
         host, _, port = (address or "localhost:0").rpartition(":")
-        if not host or not port.isdigit():
+        if not host or not (port.isascii() and port.isdigit()):
             raise MonMDPError(f"A Ray address is written as host:port, not {address!r}.")
         try:
             import ray
@@ -45,6 +47,10 @@ class RayCluster(Executor):
 
     def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
         """Submit twice as many batches as there are cores, so that no core waits; leave the cluster at the end."""
+        with _on_localhost() if self._address is None else contextlib.nullcontext():
+            self._train(batches, deliver, watch)
+
+    def _train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
         ray, running = self._ray, dict[Any, Batch]()
         try:
             self._join(max(batches, key=lambda batch: batch.memory))
@@ -90,6 +96,26 @@ class RayCluster(Executor):
             seeds, finished, failures, seconds = (), [], [failure], 0.0
         batch.progress[:, 0] = batch.job.steps
         return Outcome(Batch(batch.job, seeds), finished, failures, seconds)
+
+
+@contextlib.contextmanager
+def _on_localhost() -> Iterator[None]:
+    """Let a cluster that Ray starts meanwhile listen only on 127.0.0.1, as where Ray has no clusters of machines.
+
+    Otherwise every process of it listens on all interfaces, and whoever reaches a port can run code.
+    """
+    from ray._private import ray_constants
+
+    name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
+    before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before[1]
+        os.environ.pop(name)
+        if before[0] is not None:
+            os.environ[name] = before[0]
 
 
 def _check_reachable(address: str) -> None:

@@ -5,8 +5,12 @@ Only small summaries are kept in memory; curves are read from disk on demand.
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +32,8 @@ from monmdp.training.job import recording_points
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: How often a folder is read when files disappear meanwhile.
+ATTEMPTS = 5
 #: Settings by which cells of the same names may differ, in the order in which a label lists them.
 _DISTINGUISHING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
 
@@ -78,14 +84,20 @@ class CellResults:
     def finals(self, columns: Sequence[str]) -> dict[str, np.ndarray]:
         """Column → values [seed] or, of final tables, [seed, entry]: target_return, solved, visit_counts, …"""
         table = self.rows("tables", columns)
-        return {name: np.array(table.column(name).to_pylist()) for name in columns}
+        try:
+            return {name: np.array(table.column(name).to_pylist()) for name in columns}
+        except ValueError:
+            raise MonMDPError(f"The tables of {self.agent} in {self.problem_name} have different sizes.") from None
 
     def final_table(self, column: str, seed: int) -> np.ndarray:
         """visit_counts or q of one seed, [S, A]; needs a problem that can be rebuilt from its names."""
         if self.problem is None:
             raise MonMDPError(f"{self.problem_name} cannot be built again from its name.")
         table = self.finals([column])[column][self.seeds.index(seed)]
-        return np.array(table.reshape(self.problem.n_states, self.problem.n_actions))
+        shape = (self.problem.n_states, self.problem.n_actions)
+        if table.size != shape[0] * shape[1]:
+            raise MonMDPError(f"The tables {column!r} of {self.agent} in {self.problem_name} have the wrong size.")
+        return np.array(table.reshape(shape))
 
     @cached_property
     def _returns(self) -> dict[str, np.ndarray]:
@@ -113,10 +125,14 @@ class CellResults:
 
     @cached_property
     def problem(self) -> MonMDP | None:
-        """The problem rebuilt from its names; None if that does not give the same problem."""
+        """The problem rebuilt from its names; None if that does not give the same problem.
+
+        The names may come from someone else's folder: they import nothing but what is installed, and what they raise
+        does not matter.
+        """
         try:
             made = make(self.environment, self.monitor, discount=self.settings["discount"])
-        except MonMDPError:
+        except Exception:
             return None
         return made if made.digest == self.settings["problem"] else None
 
@@ -141,15 +157,10 @@ class Results:
         self.damage: dict[Path, str] = {}
         self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}
-        Store(folder)  # checks that the folder has results in this format
-        paths = [(kind, path) for kind in KINDS for path in sorted((self.folder / kind).rglob("*.parquet"))]
-        with ThreadPoolExecutor(n_cores()) as pool:
-            reading = [(kind, path, pool.submit(read_entry, path)) for kind, path in paths]
-        for kind, path, future in reading:
-            try:
-                entry = future.result()
-            except DamagedFileError as damage:
-                self.damage[path] = str(damage)
+        store = Store(folder)  # checks that the folder has results in this format
+        for kind, path, entry in _entries(store):
+            if isinstance(entry, DamagedFileError):
+                self.damage[path] = str(entry)
             else:
                 settings[entry.identity] = entry.settings
                 self.files.setdefault(entry.identity, {kind: [] for kind in KINDS})[kind].append(entry)
@@ -192,6 +203,24 @@ class Results:
         return [cell for cell in cells if cell is not None]
 
 
+def _entries(store: Store) -> list[tuple[str, Path, Entry | DamagedFileError]]:
+    """The kind, path and description of every file; read again while another process merges files."""
+
+    def read(path: Path) -> tuple[str, Path, Entry | DamagedFileError]:
+        kind = path.relative_to(store.folder).parts[0]
+        try:
+            return kind, path, read_entry(path, kind)
+        except DamagedFileError as damage:
+            return kind, path, damage
+
+    with ThreadPoolExecutor(n_cores()) as pool:
+        for _ in range(ATTEMPTS):
+            entries = list(pool.map(read, store.files(".parquet")))
+            if all(os.path.lexists(path) for _, path, entry in entries if isinstance(entry, DamagedFileError)):
+                return entries
+    raise MonMDPError(f"The files of {store.folder} change all the time; wait until other processes have ended.")
+
+
 def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "curves") -> pa.Table:
     """All results of a folder as one Arrow table (`.to_pandas()`, `polars.from_arrow`).
 
@@ -207,7 +236,7 @@ def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "
     for message in results.damaged:
         warnings.warn(message, stacklevel=2)
     tables = [cell.rows(kind, columns) for cell in results.cells.values()]
-    return pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+    return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
 
 
 def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
@@ -227,19 +256,40 @@ def compact(folder: Path | str) -> tuple[int, int]:
     The merged file is on disk before the first of its parts is removed; a run that is in two files for a moment
     counts once. Damaged files are left alone.
     """
-    results = Results(folder, required=False)
-    before = after = len(results.damage)
-    for files in results.files.values():
-        for kind, entries in files.items():
-            before += len(entries)
-            after += bool(entries)
-            if len(entries) > 1:
-                seeds = sorted({seed for entry in entries for seed in entry.seeds})
-                runs, folder = read_runs(entries, seeds).combine_chunks(), entries[0].path.parent
-                merged = write_parquet(folder, runs, kind, entries[0].settings, seeds)
-                for path in {entry.path for entry in entries} - {merged}:
-                    path.unlink()
+    with _alone(Store(folder)):
+        results = Results(folder, required=False)
+        before = after = len(results.damage)
+        for files in results.files.values():
+            for kind, entries in files.items():
+                before += len(entries)
+                after += bool(entries)
+                if len(entries) > 1:
+                    _merge(kind, entries)
     return before, after
+
+
+def _merge(kind: str, entries: list[Entry]) -> None:
+    """Write the runs of some files of one cell into one, and remove the others."""
+    seeds = sorted({seed for entry in entries for seed in entry.seeds})
+    runs, place = read_runs(entries, seeds).combine_chunks(), entries[0].path.parent
+    merged = write_parquet(place, runs, kind, entries[0].settings, seeds)
+    for path in {entry.path for entry in entries} - {merged}:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise MonMDPError(f"{path} cannot be removed: {error.strerror}; its runs count once.") from None
+
+
+@contextlib.contextmanager
+def _alone(store: Store) -> Iterator[None]:
+    """Raise an error if another process merges the files of this folder now; nothing where locks do not exist."""
+    with store.format_file.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno == errno.EWOULDBLOCK:
+                raise MonMDPError(f"Another process merges the files of {store.folder}; wait until it ends.") from None
+        yield
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:

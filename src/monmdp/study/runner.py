@@ -1,6 +1,5 @@
 """Training on all cores or a GPU: seeds of one agent, and sweeps, which save each batch as soon as it is finished."""
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -109,8 +108,7 @@ Watcher = Callable[[Report, int], None]
 class Saver:
     """Saves outcomes on a few threads, so that training need not wait; the queue is short, so that memory is bounded.
 
-    The first error of a thread is raised by the next call. Files are not flushed: a file that a power failure damages
-    does not fit the fingerprint in its name, and its runs are repeated.
+    The first error of a thread is raised by the next call. Runs are counted when their files are on disk.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, store: Store, report: Report) -> None:
@@ -124,7 +122,7 @@ class Saver:
             while len(self._saving) >= QUEUE:
                 wait(self._saving, return_when=FIRST_COMPLETED)
                 self.check()
-            future = self._pool.submit(lambda: self._store.save(outcome.curves(), flush=False))
+            future = self._pool.submit(lambda: self._store.save(outcome.curves()))
             self._saving[future] = len(outcome.finished)
 
     def check(self) -> None:
@@ -165,6 +163,7 @@ def run_sweep(
         raise MonMDPError("A sweep runs on a GPU of this machine or on a cluster, not both; choose the device 'cpu'.")
     cpu = Threads(threads) if executor is None else executor
     store = Store(folder, create=True)
+    store.remove_leftovers()
     report, results = Report(store.folder, requests), Results(store.folder, required=False)
     for path, message in results.damage.items():
         report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
@@ -190,8 +189,5 @@ def run_sweep(
         watch()
     except WriteError as error:
         raise MonMDPError(f"{error} Finished runs are saved; start again to continue from there.") from None
-    finally:
-        if hasattr(os, "sync"):
-            os.sync()  # flushes all files together
     report.seconds = time.perf_counter() - started
     return report

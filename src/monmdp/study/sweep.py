@@ -202,7 +202,7 @@ def _longest_first(batches: Iterable[Batch]) -> list[Batch]:
 
 def parse_shard(text: str) -> tuple[int, int]:
     """`2/4` → (2, 4): the second of four shards."""
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     if match is None:
         raise MonMDPError(f"A shard is written as 1/4, the first of four, not {text!r}.")
     index, count = int(match[1]), int(match[2])

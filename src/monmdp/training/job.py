@@ -48,7 +48,7 @@ def recording_points(steps: int, points: int | None) -> Integers:
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """Seeds from their number or a list, checked."""
     if isinstance(seeds, Iterable):
-        chosen = [check.whole(seed, 0, "A seed") for seed in islice(seeds, MOST_SEEDS + 1)]
+        chosen = [check.seed(seed) for seed in islice(seeds, MOST_SEEDS + 1)]
         check.whole(len(chosen), 0, "The number of seeds", MOST_SEEDS)
     else:
         chosen = list(range(check.whole(seeds, 1, "The number of seeds", MOST_SEEDS)))

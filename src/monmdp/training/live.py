@@ -82,7 +82,7 @@ def train_live(
     for given in (env,) if test_env is None else (env, test_env):
         check.instance(given, Env, "Live training needs an environment such as gymnasium.make('Blackjack-v1')")
     length = check.steps(steps, what="The number of steps")
-    check.whole(seed, 0, "The seed")
+    check.seed(seed, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
     chosen = AGENTS.build(agent)
