@@ -282,8 +282,9 @@ def test_wrong_values_inside_a_class_name_the_class(base, name, value):
     try:
         monmdp.make(*([pond] if base is Environment else ["Loop", pond]))
     except MonMDPError as error:
-        assert "Pond" in str(error)
-        assert "\n" not in str(error)
+        message = str(error)
+        assert "Pond" in message
+        assert "\n" not in message
 
 
 def test_a_class_that_cannot_be_made_is_named():

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-from monmdp.errors import MonMDPError, nearest, shown
+from monmdp.errors import LONGEST, MonMDPError, nearest, shown
 from monmdp.machine import check_memory
 
 #: The sum of a probability distribution may differ from one by this rounding error.
@@ -110,7 +110,7 @@ def user_code(owner: Any) -> Iterator[None]:
 
 def raised(where: str, error: Exception) -> MonMDPError:
     """The error that says where a class of a user raised an exception."""
-    message = "".join(str(error).strip().splitlines()[:1]).rstrip(".")
+    message = "".join(str(error).strip().splitlines()[:1])[:LONGEST].rstrip(".")
     return MonMDPError(f"{where} raised {type(error).__name__}{': ' if message else ''}{message}.")
 
 
