@@ -122,9 +122,8 @@ def broken(table: str, field: str, change) -> monmdp.MonMDP:
     ],
 )
 def test_validate_finds_broken_arrays(table, field, change):
-    problem = broken(table, field, change)
     with pytest.raises(MonMDPError) as error:
-        problem.validate()
+        broken(table, field, change)
     assert "\n" not in str(error.value)
     assert ("Hazard" if table == "environment" else "Button") in str(error.value)
 
@@ -145,16 +144,14 @@ def test_validate_finds_broken_arrays(table, field, change):
 )
 def test_validate_finds_arrays_of_another_length(table, field):
     """Compiled code would read past their end."""
-    problem = broken(table, field, lambda value: value[:-1])
     with pytest.raises(MonMDPError, match=r"Hazard|Button"):
-        problem.validate()
+        broken(table, field, lambda value: value[:-1])
 
 
 def test_validate_finds_outcomes_of_another_pair():
     """A joint pair may only refer to outcomes of its own environment pair."""
-    problem = broken("monitor", "env_outcome", lambda value: np.concatenate([[5], value[1:]]))
     with pytest.raises(MonMDPError, match="Button"):
-        problem.validate()
+        broken("monitor", "env_outcome", lambda value: np.concatenate([[5], value[1:]]))
 
 
 @pytest.mark.parametrize("discount", [1.0, -0.1, float("nan"), float("inf"), "high"])
@@ -166,9 +163,9 @@ def test_validate_finds_a_bad_discount(discount):
 @pytest.mark.parametrize("limit", [0, -1, 2.5])
 def test_validate_finds_a_bad_step_limit(limit):
     problem = monmdp.make("Loop")
-    problem = dataclasses.replace(problem, environment=dataclasses.replace(problem.environment, step_limit=limit))
+    table = dataclasses.replace(problem.environment, step_limit=limit)
     with pytest.raises(MonMDPError, match="step limit"):
-        problem.validate()
+        dataclasses.replace(problem, environment=table)
 
 
 def test_repr():

@@ -89,6 +89,7 @@ def test_the_example_on_ray(example, tmp_path):
 BROKEN = {
     "no-import": ("import no_such_module\n", {"environments": "Bog"}, "ModuleNotFoundError: No module named"),
     "no-end": ("raise SystemExit(3)\n", {"environments": "Fen"}, "SystemExit: 3"),
+    "no-base": ("raise BaseException('swamp')\n", {"environments": "Marsh"}, "BaseException: swamp"),
     "no-class": ("", {"environments": "Lake"}, "has no attribute 'Lake'"),
     "no-type": ("Moor = 3\n", {"environments": "Moor"}, "is not a subclass of monmdp.Environment"),
     "no-kind": (HELLO, {"monitors": "Pond"}, "is not a subclass of monmdp.Monitor"),

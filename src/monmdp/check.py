@@ -5,30 +5,46 @@ An option is checked by its annotation: `p: Probability = 0.5` in the dataclass 
 
 import dataclasses
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import operator
+import traceback
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
+from itertools import islice
+from os import PathLike
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from monmdp.errors import MonMDPError, nearest
+import numpy as np
+
+from monmdp.errors import LONGEST, MonMDPError, nearest, shown
+from monmdp.machine import check_memory
 
 #: The sum of a probability distribution may differ from one by this rounding error.
 PROBABILITY_TOLERANCE = 1e-9
+#: The largest absolute value of a reward or any other real number: sums, squares and values of policies stay finite.
+LARGEST = 1e100
+#: The largest whole number, unless a smaller one is given; the longest training or episode; the largest size option.
+LARGEST_WHOLE, MOST_STEPS, LARGEST_SIZE = 2**63 - 1, 10**15, 10**6
+#: Bytes that a label of a state or action needs at least while a problem is built.
+LABEL_BYTES = 200
 
 
-def finite(value: Any, what: str, least: float = -math.inf, most: float = math.inf) -> float:
+def finite(value: Any, what: str, least: float = -LARGEST, most: float = LARGEST) -> float:
     """`value` as a float that is neither NaN nor infinite, from `least` to `most`."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise MonMDPError(f"{what} must be a number, not {value!r}.") from None
+        raise MonMDPError(f"{what} must be a number, not {shown(value)}.") from None
     if not math.isfinite(number):
-        raise MonMDPError(f"{what} must be finite, not {value!r}.")
+        raise MonMDPError(f"{what} must be finite, not {shown(value)}.")
     if not least <= number <= most:
-        limits = f"at least {least:g}" if most == math.inf else f"between {least:g} and {most:g}"
-        raise MonMDPError(f"{what} must be {limits}, not {value!r}.")
+        one_sided = most == LARGEST and number < least > -LARGEST
+        limits = f"at least {least:g}" if one_sided else f"between {least:g} and {most:g}"
+        raise MonMDPError(f"{what} must be {limits}, not {shown(value)}.")
     return number + 0.0  # turns -0.0 into 0.0, so that equal problems have equal digests
 
 
@@ -42,36 +58,82 @@ def distribution(total: float, what: str) -> None:
         raise MonMDPError(f"The probabilities of {what} sum to {total:.12g}, not to 1.")
 
 
-def whole(value: Any, least: int, what: str, most: int | None = None) -> int:
+def whole(value: Any, least: int, what: str, most: int = LARGEST_WHOLE) -> int:
     """`value` as an integer from `least` to `most`."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
-        raise MonMDPError(f"{what} must be a whole number of at least {least}, not {value!r}.")
-    if most is not None and int(value) > most:
-        raise MonMDPError(f"{what} must be at most {most}, not {value!r}.")
-    return int(value)
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise MonMDPError(f"{what} must be a whole number of at least {least}, not {shown(value)}.")
+    if number > most:
+        raise MonMDPError(f"{what} must be at most {most:,}, not {shown(value)}.")
+    return number
 
 
-#: Seeds are stored as 64-bit integers; larger ones would repeat the random streams of smaller ones.
-LARGEST_SEED = 2**63 - 1
+#: A number of steps, at least one.
+steps = partial(whole, least=1, most=MOST_STEPS)
+
+
+def instance(value: Any, kind: Any, what: str) -> Any:
+    """`value`, which must be of a class; what: a sentence such as `The problem must be made by monmdp.make`."""
+    if not isinstance(value, kind):
+        raise MonMDPError(f"{what}, not {shown(value)}.")
+    return value
+
+
+def path(value: Any, what: str) -> Path:
+    """`value`, text or a path, as a path."""
+    return Path(instance(value, (str, PathLike), f"{what} must be a path"))
+
+
+def numbers(given: Any, what: str) -> Any:
+    """`given` as a contiguous array of numbers."""
+    try:
+        return np.ascontiguousarray(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise MonMDPError(f"{what} must be an array of numbers, not {shown(given)}.") from None
+
+
+@contextmanager
+def user_code(owner: Any) -> Iterator[None]:
+    """Turn any exception inside the class of `owner` into an error that names the class and the method."""
+    try:
+        yield
+    except MonMDPError:
+        raise
+    except Exception as error:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        methods = [frame.f_code.co_name for frame in frames if frame.f_locals.get("self") is owner]
+        raise raised(f"{type(owner).__name__}.{methods[-1]}" if methods else type(owner).__name__, error) from error
+
+
+def raised(where: str, error: Exception) -> MonMDPError:
+    """The error that says where a class of a user raised an exception."""
+    message = "".join(str(error).strip().splitlines()[:1])[:LONGEST].rstrip(".")
+    return MonMDPError(f"{where} raised {type(error).__name__}{': ' if message else ''}{message}.")
 
 
 def seed(value: Any, what: str = "A seed") -> int:
-    """`value` as a seed, an integer from 0 to 2⁶³ - 1."""
-    return whole(value, 0, what, LARGEST_SEED)
+    """`value` as a seed, an integer from 0 to 2⁶³ - 1; larger ones would repeat the random streams of smaller ones."""
+    return whole(value, 0, what)
 
 
 def discount(value: Any, what: str = "The discount") -> float:
     """`value` as a float in [0, 1)."""
     number = finite(value, what)
     if not 0.0 <= number < 1.0:
-        raise MonMDPError(f"{what} must be at least 0 and below 1, not {value!r}.")
+        raise MonMDPError(f"{what} must be at least 0 and below 1, not {shown(value)}.")
     return number
 
 
 def labels(given: Sequence[Any], what: str, owner: str) -> tuple[Any, ...]:
     """Check labels of states or actions: at least one, without duplicates."""
-    if not given:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Collection):
+        raise MonMDPError(f"The {what}s of {owner} must be a list of labels, not {shown(given)}.")
+    if not len(given):
         raise MonMDPError(f"{owner} needs at least one {what}.")
+    check_memory(LABEL_BYTES * len(given), f"{owner} with {len(given):,} {what}s", f"declare fewer {what}s")
     if len(set(given)) < len(given):
         raise MonMDPError(f"{owner} has a duplicate {what}; every {what} needs its own label.")
     return tuple(given)
@@ -93,24 +155,41 @@ def find(label: Hashable, labels: Sequence[Hashable], what: str, owner: str) -> 
     folded = [text.casefold() for text in texts]
     if str(label).casefold() in folded:
         return folded.index(str(label).casefold())
-    raise MonMDPError(f"{owner} has no {what} {label!r}. {nearest(str(label), texts)}")
+    raise MonMDPError(f"{owner} has no {what} {shown(label)}. {nearest(str(label), texts)}")
 
 
 def outcomes(
-    given: Any, kind: type, where: str, index: Mapping[Hashable, int], here: Hashable = None
+    produce: Callable[[], Any], kind: Any, where: str, index: Mapping[Hashable, int], here: Hashable = None
 ) -> list[tuple[Any, ...]]:
-    """Outcomes that a user's function yielded or returned, checked, as rows for `as_columns`.
+    """Outcomes that a user's function yields or returns, checked, as rows for `as_columns`.
 
     kind: Step or Outcome. index: state → number. here: the state that a next_state of None stands for.
     """
-    if isinstance(given, kind) or not isinstance(given, Iterable):
-        raise MonMDPError(f"The outcomes of {where} must yield {kind.__name__} objects or list them, not {given!r}.")
+    try:
+        given = produce()
+        if isinstance(given, kind) or not isinstance(given, Iterable):
+            raise MonMDPError(
+                f"The outcomes of {where} must yield {kind.__name__} objects or list them, not {shown(given)}."
+            )
+        listed = list(islice(given, LARGEST_SIZE + 1))
+    except MonMDPError:
+        raise
+    except Exception as error:  # code of a user can raise anything
+        raise raised(f"outcomes, for {where},", error) from error
+    if len(listed) > LARGEST_SIZE:
+        raise MonMDPError(f"The outcomes of {where} must be at most {LARGEST_SIZE:,}, and there are more.")
     rows = []
-    for outcome in given:
+    for outcome in listed:
+        if not isinstance(outcome, kind):
+            raise MonMDPError(f"The outcomes of {where} must be {kind.__name__} objects, not {shown(outcome)}.")
         after = here if outcome.next_state is None else outcome.next_state
-        if after not in index:
+        try:
+            known = after in index
+        except TypeError:  # not hashable
+            known = False
+        if not known:
             hint = nearest(str(after), map(str, index))
-            raise MonMDPError(f"An outcome of {where} leads to {after!r}, which is not one of its states. {hint}")
+            raise MonMDPError(f"An outcome of {where} leads to {shown(after)}, which is not one of its states. {hint}")
         chance = probability(outcome.probability, f"The probability of an outcome of {where}")
         reward = finite(outcome.reward, f"The reward of {where}")
         row: tuple[Any, ...] = (chance, index[after], reward, bool(outcome.terminated))
@@ -138,7 +217,7 @@ def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> 
     weights = start_weights(starts, states)
     for state in weights:
         if state not in states:
-            raise MonMDPError(f"{owner} cannot start in {state!r}; choose among its states.")
+            raise MonMDPError(f"{owner} cannot start in {shown(state)}; choose among its states.")
     what = f"A start probability of {owner}"
     chances = [probability(weights.get(state, 0.0), what) for state in states]
     distribution(sum(chances), f"the start states of {owner}")
@@ -148,14 +227,14 @@ def start_probabilities(starts: Any, states: Sequence[Hashable], owner: str) -> 
 def one_of(value: Any, choices: Sequence[Any], what: str) -> Any:
     """`value`, which must be one of the choices."""
     if value not in choices:
-        raise MonMDPError(f"{what} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+        raise MonMDPError(f"{what} must be one of {', '.join(map(repr, choices))}, not {shown(value)}.")
     return value
 
 
 def boolean(value: Any, what: str) -> bool:
     """`value`, which must be True or False."""
     if not isinstance(value, bool):
-        raise MonMDPError(f"{what} must be True or False, not {value!r}.")
+        raise MonMDPError(f"{what} must be True or False, not {shown(value)}.")
     return value
 
 
@@ -166,6 +245,8 @@ NonNegative = Annotated[float, partial(finite, least=0.0)]
 Whole = Annotated[int, partial(whole, least=0)]
 Count = Annotated[int, partial(whole, least=1)]
 Seed = Annotated[int, seed]
+#: The number of rows, levels or other parts of a problem.
+Size = Annotated[int, partial(whole, least=1, most=LARGEST_SIZE)]
 CHECKS: dict[Any, Callable[..., Any]] = {float: finite, bool: boolean}
 
 

@@ -2,6 +2,11 @@
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+#: Letters of a value, and names in a list, that a message shows at most; names that are compared to find a similar one.
+LONGEST, MOST_NAMES, MOST_COMPARED = 200, 100, 2000
 
 
 class MonMDPError(ValueError):
@@ -18,9 +23,18 @@ class MonMDPWarning(UserWarning):
 
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a hint such as `Did you mean 'Empty'?`, or the list of valid names if none is similar."""
-    names = list(valid)
+    names = list(islice(valid, MOST_COMPARED))
     folded = {other.casefold(): other for other in reversed(names)}
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name[:LONGEST].casefold(), folded, n=1, cutoff=0.5)
     if close:
         return f"Did you mean {folded[close[0]]!r}?"
-    return f"Choose one of: {', '.join(names)}."
+    return f"Choose one of: {', '.join([*names[:MOST_NAMES], *['…'] * (len(names) > MOST_NAMES)])}."
+
+
+def shown(value: Any) -> str:
+    """A value as text on one line of a message, cut if it is long."""
+    try:
+        text = " ".join(repr(value).splitlines())
+    except Exception:  # a class of a user, or a whole number with thousands of digits
+        text = f"an object of {type(value).__name__}"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,20 +10,33 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
 from monmdp.errors import MonMDPError
+from monmdp.machine import check_memory
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
-from monmdp.problem import MonitorTable, MonMDP, as_columns
+from monmdp.problem import (
+    MOST_OUTCOMES,
+    OUTCOME_BYTES,
+    SMALLER,
+    EnvironmentTable,
+    MonitorTable,
+    MonMDP,
+    Progress,
+    as_columns,
+)
 from monmdp.registry import parse_spec
 
 #: Gymnasium ids end in a version, names of this package never do.
 _GYMNASIUM_ID = re.compile(r".*-v\d+")
 
 
-def make(environment: Any, monitor: Any = "Full", *, discount: float = 0.99) -> MonMDP:
+def make(
+    environment: Any, monitor: Any = "Full", *, discount: float = 0.99, progress: Progress | None = None
+) -> MonMDP:
     """Join an environment and a monitor: names such as "Empty" or "Ask(cost=0.5)", or objects.
 
     An environment may also be a Gymnasium environment with a transition table, or its id.
+    progress: called with the number of states done and of all, for large problems.
     """
-    return join(as_environment(environment), MONITORS.build(monitor), discount=discount)
+    return join(as_environment(environment), MONITORS.build(monitor), discount=discount, progress=progress)
 
 
 def as_environment(given: Any) -> Environment:
@@ -52,18 +66,38 @@ def _make_gymnasium(name: str, options: dict[str, Any]) -> Any:
         raise MonMDPError(f"Gymnasium cannot make {name!r}: {message}") from None
 
 
-def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) -> MonMDP:
+def join(
+    environment: Environment, monitor: Monitor, *, discount: float = 0.99, progress: Progress | None = None
+) -> MonMDP:
     """Compile both declarations into one MonMDP."""
-    table, name = environment.table(), monitor.name
+    check.instance(environment, Environment, "The environment must be an object of Environment")
+    check.instance(monitor, Monitor, "The monitor must be an object of Monitor")
+    check.discount(discount)
+    with check.user_code(environment):
+        table = environment.table(progress)
+    with check.user_code(monitor):
+        return _joined(environment, table, monitor, discount, progress)
+
+
+def _joined(
+    environment: Environment, table: EnvironmentTable, monitor: Monitor, discount: float, progress: Progress | None
+) -> MonMDP:
+    name = monitor.name
     states = check.labels(monitor.states, "state", name)
     actions = check.labels(monitor.actions, "action", name)
     index = {state: i for i, state in enumerate(states)}
     hidden = never_observable_pairs(environment, monitor)
     installed = monitor.installed(environment)
+    check.instance(installed, Monitor, f"installed of {name} must return a monitor")
 
     bounds, env_reward, env_terminated = (a.tolist() for a in (table.offsets, table.reward, table.terminated))
-    offsets, rows = [0], []
+    offsets: list[int] = [0]
+    rows: list[tuple[Any, ...]] = []
+    least_outcomes = len(states) * len(actions) * len(env_reward)
+    _check_size(least_outcomes, f"{table.name} + {name}")
     for s, env_state in enumerate(table.states):
+        if progress is not None:
+            progress(s, len(table.states))
         for state in states:
             for a, env_action in enumerate(table.actions):
                 pair = s * len(table.actions) + a
@@ -72,7 +106,9 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
                     where = f"{name} in state {state!r} for action {action!r}"
                     for k in range(bounds[pair], bounds[pair + 1]):
                         moment = Moment(state, action, env_state, env_action, env_reward[k], env_terminated[k], pair)
-                        outcomes = check.outcomes(installed.outcomes(moment), Outcome, where, index, state)
+                        outcomes = check.outcomes(partial(installed.outcomes, moment), Outcome, where, index, state)
+                        if not rows:
+                            _check_size(len(outcomes) * least_outcomes, f"{table.name} + {name}")
                         rows += [(*row, observed * visible, k) for *row, observed in outcomes if row[0] > 0]
                     offsets.append(len(rows))
     return MonMDP(
@@ -88,6 +124,14 @@ def join(environment: Environment, monitor: Monitor, *, discount: float = 0.99) 
         ),
         discount=discount,
     )
+
+
+def _check_size(n_outcomes: int, name: str) -> None:
+    """Raise an error if a problem with about this number of outcomes does not fit into memory or 32-bit indices."""
+    what = f"{name} with about {n_outcomes:,} outcomes"
+    if n_outcomes > MOST_OUTCOMES:
+        raise MonMDPError(f"{what} is too large: at most {MOST_OUTCOMES:,} are possible; {SMALLER}.")
+    check_memory(OUTCOME_BYTES * n_outcomes, what, SMALLER)
 
 
 def _resembles(label: Any, state: Hashable) -> bool:

@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from monmdp.errors import MonMDPError
+
 #: The fraction of available memory that concurrent runs may use in total.
 SHARE = 0.8
 
@@ -41,13 +43,21 @@ def _read(path: Path) -> str:
         return ""
 
 
+def check_memory(need: int, what: str, advice: str) -> int:
+    """Raise an error unless `need` bytes fit into memory; returns the bytes that can be used."""
+    room = int(available_bytes() * SHARE)
+    if need > room:
+        raise MonMDPError(f"{what} needs {readable(need)} of memory, and {readable(room)} can be used; {advice}.")
+    return room
+
+
 def readable(size: float) -> str:
     """A size in bytes as text, such as `2.3 GiB`."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}"
         size /= 1024
-    return f"{size:.1f} GiB"
+    return f"{size:,.1f} GiB"
 
 
 def n_cores() -> int:

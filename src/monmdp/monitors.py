@@ -153,7 +153,7 @@ class Button(Monitor):
 class Experts(Monitor):
     """One of n experts is present at random; asking that one shows the reward at a cost, others pay a small bonus."""
 
-    n: check.Count = 4
+    n: check.Size = 4
     cost: float = 0.2
     bonus: float = 0.001
 
@@ -176,7 +176,7 @@ class Experts(Monitor):
 class Level(Monitor):
     """Shows rewards at the top of n levels; the action equal to the level climbs, a wrong one resets to level 1."""
 
-    n: check.Count = 3
+    n: check.Size = 3
     cost: float = 0.2
 
     @property
@@ -202,7 +202,7 @@ class Level(Monitor):
 class Battery(Monitor):
     """Asking shows the reward and uses one of n units; a step with an empty battery ends the episode."""
 
-    n: check.Count = 10
+    n: check.Size = 10
 
     actions = ("no-op", "ask")
 

@@ -6,7 +6,7 @@ outcomes in their own order and, for each of them, the monitor's.
 """
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,11 +31,20 @@ COLUMNS = {
     "env_outcome": np.int32,
 }
 
+#: Bytes that an outcome needs while a problem is built, as a row and in arrays, and what to do if they do not fit.
+OUTCOME_BYTES, SMALLER = 600, "choose a smaller environment or monitor"
+#: The largest number of outcomes, whose indices have 32 bits.
+MOST_OUTCOMES = 2**31 - 1
+
+#: Called with the amount of work done and of all.
+Progress = Callable[[int, int], None]
+
 #: The smallest and largest value of an array; all numbers must be finite.
 BOUNDS = {
     "probability": (0.0, np.inf),
     "start": (0.0, np.inf),
-    "reward_noise": (0.0, np.inf),
+    "reward": (-check.LARGEST, check.LARGEST),
+    "reward_noise": (0.0, check.LARGEST),
     "observe_probability": (0.0, 1.0),
 }
 
@@ -368,7 +377,7 @@ class MonMDP:
         environment, monitor = self.environment, self.monitor
         check.discount(self.discount)
         if self.step_limit is not None:
-            check.whole(self.step_limit, 1, "The step limit")
+            check.steps(self.step_limit, what="The step limit")
         check_table(environment, len(environment.states) * len(environment.actions))
         check_table(monitor, self.n_pairs)
         pair = self.env_pair[self.pair_of_outcome]
@@ -387,6 +396,12 @@ class MonMDP:
             f"MonMDP({self.name}: {self.n_states} states × {self.n_actions} actions, "
             f"{self.n_outcomes} outcomes, {limit}, discount {self.discount})"
         )
+
+
+def checked_problem(problem: Any) -> MonMDP:
+    """The problem itself, if it is one."""
+    checked: MonMDP = check.instance(problem, MonMDP, "A problem must be made by monmdp.make")
+    return checked
 
 
 def as_columns(rows: list[tuple[Any, ...]]) -> dict[str, Any]:

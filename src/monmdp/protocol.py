@@ -9,8 +9,8 @@ from typing import Any
 from monmdp.agents.base import Agent
 from monmdp.agents.schedules import Schedule
 from monmdp.errors import MonMDPError
-from monmdp.problem import MonMDP
-from monmdp.training.job import Job, checked_problem
+from monmdp.problem import MonMDP, checked_problem
+from monmdp.training.job import Job
 
 #: Environment → default number of training steps.
 DEFAULT_STEPS = {

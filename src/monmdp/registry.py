@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, distributions
 from typing import Any, Generic, TypeVar
 
 from monmdp import check
-from monmdp.errors import MonMDPError, MonMDPWarning, nearest
+from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 
 T = TypeVar("T")
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
@@ -42,7 +42,9 @@ class Plugin:
         """Import the class and check that it is derived from `base` and has the name of its entry point."""
         try:
             loaded = self.entry_point.load()
-        except (Exception, SystemExit) as error:  # importing third-party code can raise anything
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # importing third-party code can raise anything
             reason = [type(error).__name__, *str(error).strip().splitlines()[:1]]
             raise self.error(": ".join(reason).rstrip(".")) from None
         if not isinstance(loaded, type) or not issubclass(loaded, base):
@@ -126,7 +128,7 @@ class Registry(Generic[T]):
         if key in self._classes:
             self._warn(errors)
             return self._classes[key]
-        unknown = f"There is no {self.kind} called {name!r}. {nearest(name, self.names())}"
+        unknown = f"There is no {self.kind} called {shown(name)}. {nearest(name, self.names())}"
         raise MonMDPError(errors[0] if errors else unknown)
 
     def build(self, given: Any, **options: Any) -> T:
@@ -137,7 +139,9 @@ class Registry(Generic[T]):
         if isinstance(given, self._base) and not options:
             return given
         if not isinstance(given, str):
-            raise MonMDPError(f"The {self.kind} must be a name or an object of {self._base.__name__}, not {given!r}.")
+            raise MonMDPError(
+                f"The {self.kind} must be a name or an object of {self._base.__name__}, not {shown(given)}."
+            )
         name, written = parse_spec(given)
         built: T = construct(self.find(name), {**written, **options})
         return built
@@ -179,20 +183,21 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     """Split `Name(option=value, …)` into its name and options; values are Python literals, never code."""
     match = _SPEC.fullmatch(spec)
     if match is None:
-        raise MonMDPError(f"{spec!r} is not a name or a call such as 'Ask(cost=0.5)'.")
+        raise MonMDPError(f"{shown(spec)} is not a name or a call such as 'Ask(cost=0.5)'.")
     try:
         call = ast.parse(f"_({match['options'] or ''})", mode="eval").body
         assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Name)  # not a call of what another call returns
         # a bare word is text, so that no inner quotes are needed in a shell
         values = [word.value for word in call.keywords]
         literals = [value.id if isinstance(value, ast.Name) else ast.literal_eval(value) for value in values]
-    except (SyntaxError, ValueError, AssertionError):
-        raise MonMDPError(f"The options in {spec!r} cannot be parsed; write them as in 'Ask(cost=0.5)'.") from None
+    except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
+        raise MonMDPError(f"The options in {shown(spec)} cannot be parsed; write them as in 'Ask(cost=0.5)'.") from None
     if call.args:
-        raise MonMDPError(f"In {spec!r} every option needs its name, as in 'Ask(cost=0.5)'.")
+        raise MonMDPError(f"In {shown(spec)} every option needs its name, as in 'Ask(cost=0.5)'.")
     options = {str(word.arg): value for word, value in zip(call.keywords, literals, strict=True)}
     if len(options) < len(literals):
-        raise MonMDPError(f"In {spec!r} an option is given twice.")
+        raise MonMDPError(f"In {shown(spec)} an option is given twice.")
     return match["name"], options
 
 
@@ -201,11 +206,15 @@ def construct(factory: Any, options: dict[str, Any]) -> Any:
     known = [field.name for field in dataclasses.fields(factory) if field.init]
     for option in options:
         if option not in known:
-            raise MonMDPError(f"{factory.__name__} has no option {option!r}. {nearest(option, known)}")
+            raise MonMDPError(f"{factory.__name__} has no option {shown(option)}. {nearest(str(option), known)}")
     try:
         return factory(**options)
+    except MonMDPError:
+        raise
     except TypeError as error:
         raise MonMDPError(f"{factory.__name__}: {error}.") from None
+    except Exception as error:  # code of a user can raise anything
+        raise check.raised(factory.__name__, error) from error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ class Made:
         self.environment, self.monitor, self.agent = environment, monitor, agent
         steps = DEFAULT_STEPS[environment] * STEP_FACTOR[monitor]
         self.settings = {"steps": steps, "evaluation": "exact", "agent_options": {"beta_bar": 0.01}}
-        self.seeds = list(range(seeds))
+        self.seeds, self.returns = list(range(seeds)), None
         self.steps = recording_points(steps, 20)
         self.problem = problem_named(environment, monitor)
         directed, noise = agent == "Directed", np.linspace(0.99, 1.01, seeds)
@@ -64,7 +64,7 @@ class Made:
 
     @property
     def final_returns(self) -> np.ndarray:
-        return np.where(self.solved, 1.0, 0.0)
+        return np.where(self.solved, 1.0, 0.0) if self.returns is None else np.array(self.returns)
 
     def curve(self, column: str) -> np.ndarray:
         return self.columns[column]
@@ -199,6 +199,143 @@ def test_each_claim_can_be_refuted(made, wrong, refuted):
     assert len(refused) == len(refuted)
     for words in refuted:
         assert any(words in claim for claim in refused), (words, refused)
+
+
+def shares(claimed, agent, monitor="Full"):
+    """The share of solved seeds of an agent in one problem, or in all of them."""
+    if monitor is None:
+        return claimed, lambda share: everywhere(agent, solved_share=share)
+    return claimed, lambda share: change("Loop", monitor, agent, solved_share=share)
+
+
+def extreme(place):
+    """The least or the greatest of Directed's visit counts."""
+
+    def change_count(count):
+        def apply(results):
+            counts = np.full(24, 374)
+            counts[0] = 3_425
+            counts[place] = count
+            results.cells["RiverSwim", "Button", "Directed"].visit_counts = [counts.tolist()] * 20
+
+        return apply
+
+    return change_count
+
+
+def quarters(values):
+    """Directed's β at the ends of the quarters of training."""
+
+    def beta(cell):
+        curve = cell.columns["beta"].copy()
+        curve[:, [5, 10, 15, 20]] = values
+        return curve
+
+    return change("Loop", "Ask", "Directed", beta=beta)
+
+
+def ranks(of_beta):
+    """The ranks of Directed's β in the eight environments; the ranks of their sizes are 8, 2, 5, 3, 6, 7, 4, 1."""
+
+    def apply(results, monitor="Ask"):
+        for environment, rank in zip(DEFAULT_STEPS, of_beta, strict=True):
+            results.cells[environment, monitor, "Directed"].columns["beta"][:] = 0.1 * rank
+
+    return apply
+
+
+def least_beta(value):
+    def apply(results):
+        low_beta(results)
+        for cell in results.cells.values():
+            cell.columns["beta"][cell.columns["beta"] == 0.01] = value
+
+    return apply
+
+
+def rarely(visits, pairs):
+    """Naive's counts of some pairs with the monitor on; 40,000 in total."""
+
+    def apply(results):
+        counts = np.full((6, 2, 2), 1_000)
+        counts[5 - np.arange(pairs) // 2, 1, np.arange(pairs) % 2] = visits
+        counts[4, 0, 0] += 40_000 - counts.sum()
+        results.cells["RiverSwim", "Button", "Naive"].visit_counts = [counts.ravel().tolist()] * 20
+
+    return apply
+
+
+def losses(last_three):
+    """Directed loses ten of thirteen seeds by 1; the last three decide how rare such a sum of signs is."""
+
+    def apply(results):
+        for agent in PAPER_AGENTS:
+            cell = results.cells["RiverSwim", "Ask", agent]
+            cell.seeds, cell.returns = list(range(13)), [-1.0] * 10 + last_three if agent == "Directed" else [0.0] * 13
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("words", "changed", "inside", "outside"),
+    [
+        (*shares(OPTIMAL, "Directed"), 0.9, 0.89),
+        (*shares(LEARNS, "Directed"), 0.51, 0.5),
+        (*shares(ALONE, "Naive", None), 0.5, 0.51),
+        (*shares(OPTIMISM, "Optimism"), 0.9, 0.89),
+        (*shares(HIDDEN, "Optimism", "Random"), 0.89, 0.9),
+        (HALF, lambda share: change("Loop", "Ask", "Directed", observed=share), 0.9001, 0.8999),
+        (HALF, lambda share: change("Loop", "Ask", "Directed", observed=share), 1.0999, 1.1001),
+        (RANGE, extreme(1), 250, 249),  # 374 / 1.5 is 249.3
+        (RANGE, extreme(0), 5_137, 5_138),  # 3,425 · 1.5 is 5,137.5
+        (FALLS, quarters, [np.inf, 9.99, 2, 1], [np.inf, 10.01, 2, 1]),
+        (ABOVE, least_beta, 0.0101, 0.01),
+        (SIZE, ranks, [8, 4, 1, 3, 7, 6, 2, 5], [6, 3, 1, 4, 7, 8, 2, 5]),  # squared distances 42, 44: 0.5, 0.476
+        (UNVISITED, lambda visits: rarely(visits, 12), 39, 40),
+        (UNVISITED, lambda pairs: rarely(1, pairs), 3, 2),
+        (RIVER, losses, [0.3, 0.2, -0.1], [0.3, -0.2, 0.1]),  # 14 and 12 of 8,192 patterns; 0.05 / 30 is 13.7 of them
+    ],
+)
+def test_where_the_bounds_are(words, changed, inside, outside):
+    """The numbers of the claims' texts, just kept and just broken."""
+    for value, verdict in ((inside, CONFIRMED), (outside, REFUTED)):
+        made = MadeResults(seeds=100 if words in (OPTIMAL, LEARNS, ALONE, OPTIMISM, HIDDEN) else 20)
+        changed(value)(made)
+        assert checked(made, words).verdict == verdict
+
+
+def test_every_answer_in_words(made):
+    """What was measured, and the bound, of the last item of every claim."""
+    details = [claim.details[-1] for claim in check_claims(made)[:-1]]
+    assert [(detail.about, detail.measured, detail.bound) for detail in details] == [
+        ("TwoRoom3x5 + Level", "95%", "≥ 90%"),
+        ("TwoRoom3x5 + Level", "95%", "> 50%"),
+        ("Naive", "fails in 28 of 42, least 30% in Empty + Ask", "≤ 50% somewhere"),
+        ("RiverSwim + Level: Naive", "+0.65 [0.45, 0.85], p = 0.0006", "≥ 0 or p > 0.0017"),
+        ("TwoRoom2x11 + Full", "95%", "≥ 90%"),
+        ("TwoRoom2x11 + Random", "30%", "< 90%"),
+        ("RiverSwim + Ask", "30,000 of 60,000, 50.0%", "27,000–33,000"),
+        ("Empty + Ask", "7,500 of 15,000, 50.0%", "6,750–8,250"),
+        ("RiverSwim + Experts", "50,000 of 200,000, 25.0%", "45,000–55,000"),
+        ("Empty + Experts", "12,500 of 50,000, 25.0%", "11,250–13,750"),
+        ("RiverSwim + Level: Naive", "+80,000 [79,767, 80,233]", "interval above 0"),
+        ("RiverSwim + Level", "0.05 → 0.026 → 0.018 → 0.014", "falling"),
+        ("RiverSwim + Level", "least β 0.01379", "> 0.01"),
+        ("Level", "0.62", "≥ 0.5"),
+        ("Level", "1.00", "≥ 0.5"),
+        (
+            "RiverSwim + Button",
+            "374–3,425 in the median seed; over seeds 374–374 and 3,425–3,425",
+            "within a factor of 1.5",
+        ),
+        ("Naive", "6 of 12 pairs below 40 visits, least 1", "≥ 3"),
+    ]
+
+
+def test_the_worst_exceptions_are_named_first(made):
+    ranks([6, 3, 1, 4, 7, 8, 2, 5])(made, "Button")
+    ranks([1] * 8)(made, "Level")
+    assert checked(made, SIZE).measured == "4 of 6 monitors; not Level (the same β everywhere), Button (0.48)"
 
 
 def test_measured_text_names_exceptions(made):

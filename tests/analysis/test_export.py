@@ -103,6 +103,17 @@ def test_tensorboard_reads_it_back(curves, tmp_path):
     assert parameters["seed"].number_value == 2
 
 
+@pytest.mark.parametrize("to", ["tensorboard", "wandb"])
+def test_the_command_passes_its_options_on(to, tmp_path, capsys, monkeypatch):
+    calls = []
+    write = lambda *arguments, progress: calls.append(arguments) or 7  # noqa: E731
+    monkeypatch.setattr(f"monmdp.study.export.to_{to}", write)
+    assert main(["export", "here", "--to", to, "--out", "there", "--average", "--points", "3"]) == 0
+    assert main(["export", "here", "--to", to]) == 0
+    assert calls == [(Path("here"), Path("there"), True, 3), (Path("here"), Path("exported"), False, None)]
+    assert capsys.readouterr().out.startswith("7 runs are in there")
+
+
 @needs_tensorboard
 def test_tensorboard_from_the_command_line(folder, tmp_path, capsys):
     from tensorboard.backend.event_processing.event_multiplexer import EventMultiplexer

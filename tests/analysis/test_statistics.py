@@ -35,6 +35,20 @@ def draws(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
+@pytest.mark.parametrize(("level", "bounds"), [(0.95, [0.025, 0.975]), (0.8, [0.1, 0.9])])
+def test_the_bounds_are_percentiles_of_the_resamples(level, bounds):
+    seen = []
+
+    def mean(scores):
+        seen.append(scores.mean())
+        return seen[-1]
+
+    interval = bootstrap(np.random.default_rng(1).random((9, 2)), mean, level)
+    *resampled, estimate = seen
+    assert len(resampled) == 2_000
+    assert interval == (estimate, *np.quantile(resampled, bounds))
+
+
 def test_mean_interval_by_hand():
     """Mean 2, s = 1, so half a width of 4.303 / √3."""
     result = mean_interval([1, 2, 3])
@@ -148,6 +162,7 @@ def test_solved_at_the_end_agrees_with_curves():
 def test_area_under_curve():
     """From 0 to 1 along 10 steps, then 1 along 30: (5 + 30) / 40."""
     assert area_under_curve([0, 10, 40], [[0, 1, 1], [2, 2, 2]]) == pytest.approx([35 / 40, 2.0])
+    assert area_under_curve([0, 10], [[0, 1]]) == pytest.approx([0.5])
 
 
 def test_paired_difference_by_hand():
@@ -231,6 +246,12 @@ def test_bootstrap_resamples_within_problems():
     assert high - low < 0.01
     error = np.sqrt((scores.var(0) / 50).sum()) / 2
     assert (high - low) / (2 * 1.96 * error) == pytest.approx(1.0, abs=0.1)
+
+
+def test_improvement_intervals_are_probabilities_around_the_estimate():
+    estimate, low, high = improvement_interval(draws(1, 9, 3), draws(2, 8, 3))
+    assert 0.0 <= low < estimate < high <= 1.0
+    assert high - low == pytest.approx(0.35, abs=0.1)
 
 
 def test_improvement_intervals_cover_at_their_rate():

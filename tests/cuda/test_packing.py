@@ -11,7 +11,19 @@ from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.agents.q_learning import QLearner
-from monmdp.cuda.packing import ALIGNMENT, UNIT, Group, first_values, leaf_values, new_run, number_word, pack, unpack
+from monmdp.cuda.packing import (
+    ALIGNMENT,
+    FILLED_FROM,
+    UNIT,
+    Group,
+    constant_word,
+    first_values,
+    leaf_values,
+    new_run,
+    number_word,
+    pack,
+    unpack,
+)
 from monmdp.training.job import Job
 from monmdp.training.metrics import METRICS
 
@@ -63,12 +75,14 @@ def test_arrays_do_not_overlap_and_are_aligned(agent: str) -> None:
     assert group.state_start % ALIGNMENT == group.copied_back % ALIGNMENT == group.size % ALIGNMENT == 0
 
 
+@pytest.mark.parametrize("seeds", [SEEDS, [7]], ids=str)
 @pytest.mark.parametrize("agent", [*DEVICE_AGENTS, Lucky()])
-def test_first_values_are_those_of_each_seed(agent: Any) -> None:
+def test_first_values_are_those_of_each_seed(agent: Any, seeds: list[int]) -> None:
     job = job_of(agent)
-    group = pack(job, SEEDS, STOP)
+    group = pack(job, seeds, STOP)
     table, state = first_values(group, 0, addresses_of(group), 0)
-    for i, seed in enumerate(SEEDS):
+    assert table.shape == (len(seeds), group.schema.words + 2)
+    for i, seed in enumerate(seeds):
         run = new_run(job, seed, STOP)
         for leaf, value in zip(group.schema.leaves, leaf_values(run), strict=True):
             if not leaf.ndim:
@@ -128,6 +142,20 @@ def test_rows_refer_to_arrays_and_onchip_memory() -> None:
     start = base + group.state_start
     assert table[:, -2].tolist() == [start + i * group.state.itemsize for i in range(len(SEEDS))]
     assert (table[:, -1] == onchip // 8).all()
+
+
+def test_only_arrays_of_one_word_are_filled_on_the_device() -> None:
+    """A single other element anywhere, and the array is copied."""
+    n = FILLED_FROM // 8
+    for values, word in ((np.zeros(n), 0), (np.zeros((n, 2), np.int64), 0), (np.full(2 * n, 7, np.int32), 7)):
+        assert constant_word(values) == word
+        for place in (0, 1, values.size // 2 - 1, values.size // 2, -2, -1):
+            other = values.copy()
+            other.reshape(-1)[place] = 1
+            assert constant_word(other) is None
+    assert constant_word(np.full(n, -1)) == 2**32 - 1
+    assert constant_word(np.ones(n)) is None  # two different words
+    assert constant_word(np.zeros(n - 1)) is None  # too small
 
 
 def test_arrays_that_no_kernel_writes_are_shared() -> None:

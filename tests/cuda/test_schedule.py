@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import monmdp
-from monmdp.cuda.schedule import BLOCKS, WARPS, Work, device_bytes, longest_first, shape_for, waves
+from monmdp.cuda.schedule import BLOCKS, ONCHIP_STEP, WARPS, Work, device_bytes, longest_first, shape_for, waves
 from monmdp.training.job import Job
 
 
@@ -60,3 +60,6 @@ def test_blocks_grow_with_the_row() -> None:
     assert shape_for(small).threads < shape_for(large).threads
     assert shape_for(naive) == WARPS
     assert all(shape.threads % 32 == 0 and shape.threads > 32 for _, shape in BLOCKS)
+    assert all(
+        shape.onchip > 0 and shape.onchip % ONCHIP_STEP == 0 for shape in (WARPS, *(shape for _, shape in BLOCKS))
+    )

@@ -57,6 +57,11 @@ def test_options_reach_training(capsys):
     assert result["optimal_return"] == pytest.approx(0.9**5)
     one = json.loads(train(capsys, "RiverSwim", "--seeds", "1", "--steps", "50", "--evaluation", "sampled", "--json"))
     assert one["final_return_ci"] is None
+    exact, sampled = (
+        monmdp.train(monmdp.make("RiverSwim", "Full"), "Directed", 1, 50, evaluation=how).final_returns.mean()
+        for how in ("exact", "sampled")
+    )
+    assert one["final_return"] == sampled != exact
 
 
 def test_the_table(capsys):
@@ -143,12 +148,12 @@ def test_bad_values_print_one_line(capsys, words, culprit, hint):
 
 
 def test_too_little_memory_prints_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 10_000)
     assert main(["train", "Hazard", "Button"]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "KiB" in said
-    assert "smaller problem" in said
+    assert "choose a smaller" in said
 
 
 @pytest.mark.parametrize("option", ["--save", "--plot"])

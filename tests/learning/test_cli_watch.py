@@ -37,6 +37,20 @@ def test_watch_runs_to_the_end_without_a_terminal(capsys):
     assert "explore" in printed.out
 
 
+def test_watch_shows_the_run_of_its_seed(capsys):
+    problem, facts = monmdp.make("Loop", "Random"), []
+    for seed in (3, 4):
+        words = ("watch", *problem.name.split(" + "), "--agent", "Naive", "--steps", "40", "--speed", "40")
+        assert main([*words, "--fps", "100000", "--seed", str(seed)]) == 0
+        shown = capsys.readouterr().out
+        curves = monmdp.train(problem, "Naive", [seed], steps=40, points=1)
+        facts.append((int(curves.visited[0, -1]), int(curves.observed[0, -1])))
+        assert f"Naive in Loop + Random, seed {seed}" in shown
+        assert f"{facts[-1][0]} of 45 pairs" in shown
+        assert f"{facts[-1][1]} rewards" in shown
+    assert facts[0] != facts[1]
+
+
 @pytest.mark.parametrize("agent", monmdp.AGENTS)
 def test_every_agent_can_be_watched(capsys, agent):
     assert main(["watch", "Hazard", "Button", "--agent", agent, "--steps", "8", "--fps", "100000", "--seed", "2"]) == 0

@@ -146,6 +146,16 @@ def test_a_reward_observed_late_is_no_longer_given_up():
     assert curves.solved.all()
 
 
+def test_with_nothing_else_to_explore_rewards_are_looked_for_again():
+    """They are given up at 2 log t expected observations, and looked for until there are 8 log t of them."""
+    steps = 3000
+    memory = trained(monmdp.make("Loop", "Ask(never_observable=[(1, 0)])"), "DirectedModel", steps, seed=1)
+    assert memory.given_up.sum() == 5
+    expected = memory.missed[memory.given_up] / math.log(steps + 2)
+    assert (expected > 7.9).all()
+    assert (expected < 8.1).all()
+
+
 # Noise
 
 
@@ -200,7 +210,7 @@ def test_evaluation_does_not_change_a_run(names, known):
 
 def test_a_problem_too_large_for_a_quadratic_table(monkeypatch):
     """50 × 50 cells × 10 actions: 25,000 pairs, and 2.5 GB for Ŝ alone."""
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 2**30)
     problem = monmdp.make("Empty(rows=50, columns=50)", "Ask")
     with pytest.raises(MonMDPError, match=r"25,000 pairs.*DirectedModel\.$") as error:
         monmdp.train(problem, "Directed", 1, steps=10)

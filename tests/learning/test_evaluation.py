@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from comparing import greedy_return
+from reference.loop import plain_sampled_return
 
 import monmdp
 from monmdp.kernels.returns import exact_return, new_evaluator
-from monmdp.world import compact
+from monmdp.rng import stream
+from monmdp.training.job import TEST_EPISODES
+from monmdp.world import compact, is_deterministic
 
 PROBLEMS = [
     ("Empty", "Ask"),
@@ -89,6 +92,20 @@ def test_sampled_agrees_with_exact(names):
     difference = (sampled.returns - exact.returns).ravel()
     assert difference.std() > 0
     assert abs(difference.mean()) < 5 * difference.std() / np.sqrt(len(difference))
+
+
+@pytest.mark.parametrize("names", [("RiverSwim", "Random"), ("Hazard", "Button"), ("Loop(step_limit=None)", "Ask")])
+def test_test_episodes_have_a_stream_of_their_own(names):
+    """Both points of a run in plain Python: draws go on from point to point, and none is the agent's."""
+    problem, seed, steps = monmdp.make(*names, discount=0.9), 5, 40
+    run = monmdp.train(problem, "Naive(initial_q=1)", [seed], steps=steps, points=1, evaluation="sampled")
+    again = {}
+    for role in ("evaluation", "agent"):
+        clock, key, first = [0], stream(seed, role), np.ones((problem.n_states, problem.n_actions))
+        episodes = 1 if is_deterministic(compact(problem)) else TEST_EPISODES
+        again[role] = [plain_sampled_return(problem, q, episodes, key, clock) for q in (first, run.q[0])]
+    assert run.returns[0].tolist() == again["evaluation"]
+    assert again["evaluation"] != again["agent"]
 
 
 def test_sampling_is_exact_where_nothing_is_random():

@@ -122,6 +122,30 @@ def test_hidden_rewards_stay_hidden():
     assert abs(some.record.observed[-1] - 750) < 5 * np.sqrt(3000 * 0.25 * 0.75)
 
 
+class Endless(gymnasium.Env):
+    """One state and one action, which pays 1; each step is cut off, or ends the episode."""
+
+    observation_space = action_space = Discrete(1)
+
+    def __init__(self, terminates: bool) -> None:
+        self.terminates = terminates
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, 1.0, self.terminates, not self.terminates, {}
+
+
+@pytest.mark.parametrize(("terminates", "value"), [(True, 1.0), (False, 2.0)])
+def test_only_an_end_stops_the_future(terminates, value):
+    """1 + γ + γ² + … = 2 with γ = 1/2 where episodes are merely cut off."""
+    agent = "Naive(alpha=1, initial_q=0)"
+    found = monmdp.train_live(Endless(terminates), "Full", agent, steps=60, points=2, discount=0.5)
+    assert found.q[0, 0] == pytest.approx(value, abs=1e-12)
+
+
 class Offset(gymnasium.Env):
     """Observations and actions that do not start at zero; only the larger action pays, and ends."""
 
@@ -167,5 +191,8 @@ def test_optimistic_agents_need_a_range_of_rewards():
     """Without a table nothing else bounds the return: 100 steps of at most 1, discounted."""
     with pytest.raises(MonMDPError, match="Optimism needs its option initial_q, or in live training a reward_range"):
         monmdp.train_live(lake(), "Full", "Optimism", steps=10)
+    for agent, options in (("DirectedModel", "minimum_reward"), ("MonitoredMBIE", "q_max and minimum_reward")):
+        with pytest.raises(MonMDPError, match=f"{agent} needs {options}, or in live training a reward_range"):
+            monmdp.train_live(lake(), "Full", agent, steps=10)
     first = monmdp.train_live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1))
     assert first.q.max() == pytest.approx(sum(0.99**t for t in range(100)))

@@ -96,10 +96,18 @@ def observing_steps(problem: monmdp.MonMDP, agent: str, steps: int) -> list[int]
     return np.flatnonzero(np.diff(curves.explored[0] * curves.steps).round()).tolist()
 
 
-def test_which_episodes_observe():
-    """Base 2, one step an episode: log2(k + 0.0001) exceeds 0, 1, 2, 3, … first at k = 1, 2, 4, 8, …"""
-    found = observing_steps(one_state(ends=True), "MonitoredMBIE(observe_base=2.0)", 70)
-    assert found == [1, 2, 4, 8, 16, 32, 64]
+@pytest.mark.parametrize(
+    ("base", "episodes"),
+    [
+        (2.0, [1, 2, 4, 8, 16, 32, 64]),
+        (2.00005, [1, 2, 5, 9, 17, 33, 65]),  # still below 2.0001, but its square is above 4.0001
+        (2.0002, [1, 3, 5, 9, 17, 33, 65]),
+        (2.5, [1, 3, 7, 16, 40]),
+    ],
+)
+def test_which_episodes_observe(base, episodes):
+    """One step an episode: log(k + 0.0001) / log(base) exceeds 0, 1, 2, … first at these k; base 2: 1, 2, 4, 8, …"""
+    assert observing_steps(one_state(ends=True), f"MonitoredMBIE(observe_base={base})", 70) == episodes
 
 
 def test_with_the_published_base_nearly_all_do_at_first():

@@ -20,10 +20,10 @@ from monmdp.world import compact
 
 def test_a_table_larger_than_memory(monkeypatch):
     """40,000 cells × 5 actions: 4 · 200,000² bytes are 149 GiB, and their maxima a fifth more."""
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 16 * 2**30)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 16 * 2**30)
     problem = monmdp.make("Empty(rows=200, columns=200)")
     with pytest.raises(
-        MonMDPError, match=r"needs 178\.8 GiB of memory per seed for its 200,000 pairs.*DirectedModel"
+        MonMDPError, match=r"with 200,000 pairs and 10 steps needs 178\.8 GiB of memory.*DirectedModel"
     ) as error:
         monmdp.train(problem, "Directed", 1, steps=10)
     assert "Empty(rows=200, columns=200)" in str(error.value)
@@ -32,10 +32,11 @@ def test_a_table_larger_than_memory(monkeypatch):
 
 
 def test_too_little_memory_for_one_seed(monkeypatch):
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 10_000)
-    with pytest.raises(MonMDPError, match=r"needs \d+ KiB of memory .* and \d+ KiB can be used"):
-        monmdp.train(monmdp.make("Hazard", "Button"), "Directed", 1, steps=10)
-    monkeypatch.setattr("monmdp.training.live.available_bytes", lambda: 1_000)
+    problem = monmdp.make("Hazard", "Button")
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 10_000)
+    with pytest.raises(MonMDPError, match=r"needs \d+ KiB of memory, and \d+ KiB can be used"):
+        monmdp.train(problem, "Directed", 1, steps=10)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 1_000)
     with pytest.raises(MonMDPError, match=r"needs \d+ KiB of memory"):
         monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "Directed", steps=10)
 
@@ -49,7 +50,7 @@ def test_memory_limits_the_seeds_at_the_same_time_and_not_the_results(monkeypatc
         return wait(futures, **options)
 
     def train(room: int) -> monmdp.Curves:
-        monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
+        monkeypatch.setattr("monmdp.machine.available_bytes", lambda: room)
         monkeypatch.setattr("monmdp.study.executors.available_bytes", lambda: room)
         running.clear()
         return monmdp.train(problem, "Directed", 5, steps=500, points=10, threads=4)
@@ -85,12 +86,12 @@ def size(memory: object) -> int:
 
 def test_a_long_run_stays_within_the_limit(monkeypatch):
     """Schedules with one number per step count too: a run is refused, or stays within the limit."""
-    room = 30_000_000
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: room)
+    room, problem = 30_000_000, monmdp.make("Loop")
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: room)
     monkeypatch.setattr("monmdp.study.executors.available_bytes", lambda: room)
     tracemalloc.start()
     with contextlib.suppress(MonMDPError):
-        monmdp.train(monmdp.make("Loop"), "Naive", 2, steps=5_000_000, points=2, threads=2)
+        monmdp.train(problem, "Naive", 2, steps=5_000_000, points=2, threads=2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < room

@@ -118,6 +118,25 @@ def plain_return(problem: MonMDP, q: Floats) -> float:
     return total
 
 
+def plain_sampled_return(problem: MonMDP, q: Floats, episodes: int, key: int, clock: list[int]) -> float:
+    """Mean discounted return of greedy test episodes, ties broken at random; clock [1] counts draws."""
+    arrays, total = problem.dynamics, 0.0
+    for _ in range(episodes):
+        state, weight, step, ended = _start(problem, key, clock[0]), 1.0, 0, False
+        clock[0] += 1
+        while not ended and step != problem.step_limit and weight > NEGLIGIBLE:
+            best = np.flatnonzero(q[state] == q[state].max())
+            action = int(best[int(uniform(key, clock[0]) * len(best))])
+            outcome = int(arrays.offsets[state * problem.n_actions + action])
+            while uniform(key, clock[0] + 1) >= arrays.cumulative[outcome]:
+                outcome += 1
+            clock[0] += 2
+            total += weight * (float(arrays.env_reward[outcome]) + float(arrays.monitor_reward[outcome]))
+            weight, step = weight * problem.discount, step + 1
+            state, ended = int(arrays.next_state[outcome]), bool(arrays.terminated[outcome])
+    return total / episodes
+
+
 def _start(problem: MonMDP, key: int, episode: int) -> int:
     states = np.flatnonzero(problem.start)
     luck = uniform(key, episode)

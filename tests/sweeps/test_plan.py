@@ -119,7 +119,8 @@ def test_threads_limit_the_batches_at_the_same_time(counting, tmp_path):
 
 
 def test_too_little_memory_is_reported_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr("monmdp.training.job.available_bytes", lambda: 20_000)
-    with pytest.raises(monmdp.MonMDPError, match=r"Directed in \w+ \+ \w+ needs .* of memory .* 16 KiB can be used"):
-        monmdp.run_sweep([TINY], tmp_path)
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 1_000_000)
+    sweep = monmdp.Sweep(["Empty(rows=10, columns=10)"], ["Full"], ["Naive", "Directed"], seeds=1, steps=10)
+    with pytest.raises(monmdp.MonMDPError, match=r"Directed in Empty.* needs .* of memory, and 781 KiB can be used"):
+        monmdp.run_sweep([sweep], tmp_path)
     assert list(tmp_path.rglob("*.parquet")) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pickle
 import shutil
 import threading
@@ -118,6 +119,20 @@ def test_reading_executes_nothing(tmp_path):
     assert (report.runs, len(report.damaged)) == (0, 1)
     assert runs_on_disk(tmp_path / "r") == 3
     assert not sign.exists()
+
+
+def test_bytes_are_on_the_disk_before_a_file_has_its_name(tmp_path, monkeypatch):
+    path, flushed = tmp_path / "file", []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        flushed.append((os.fstat(descriptor).st_size, path.exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_atomically(path, b"x" * 5000)
+    assert flushed[0] == (5000, False)
+    assert path.read_bytes() == b"x" * 5000
 
 
 def test_two_writers_of_one_file(tmp_path):

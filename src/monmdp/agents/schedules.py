@@ -37,8 +37,15 @@ def line(first: float, last: float, steps: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def tabulated(first: float, change: float, last_step: float, steps: int) -> Floats:
-    """The values of a line at all steps, [steps], as another form of the same schedule."""
+    """The values of a line at all steps, [steps]."""
     return read_only(first + change * (np.arange(steps) / last_step))
+
+
+def is_line(value: Any, steps: int) -> bool:
+    """Whether a field of a memory for this number of steps is a line."""
+    if not isinstance(value, np.ndarray) or value.shape != (LINE,) or value.flags.writeable:
+        return False
+    return bool(value.dtype == np.float64 and value[-1] == max(steps - 1, 1))
 
 
 @inlined

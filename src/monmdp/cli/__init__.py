@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import re
 import sys
 import warnings
@@ -18,7 +19,7 @@ from monmdp.cli.reproduce import Reproduce
 from monmdp.cli.results import Claims, Export, Figure, Report, Results
 from monmdp.cli.shared import Command, new_console, print_line
 from monmdp.cli.training import Train, Watch
-from monmdp.errors import MonMDPError, MonMDPWarning, nearest
+from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 from monmdp.tables import terminal
 
 COMMANDS: dict[str, Callable[..., Command]] = {
@@ -46,6 +47,8 @@ Examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; bad input prints one line and returns 2."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="replace")  # some terminals and files hold ASCII only
     console, errors = new_console(), new_console(stderr=True)
     with warnings.catch_warnings():
         warnings.showwarning = partial(_show_warning, errors, warnings.showwarning)
@@ -63,19 +66,30 @@ def _run(words: list[str], console: Console, errors: Console) -> int:
             print(__version__)
         else:
             _parse(words).run(console)
+        sys.stdout.flush()
     except MonMDPError as error:
-        print_line(errors, f"monmdp: {error}")
+        print_line(errors, f"monmdp: {' '.join(str(error).splitlines())}")
         return 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader, such as `head`, has closed the pipe
     except OSError as error:
-        where = "" if error.filename is None else f"{error.filename}: "
-        print_line(errors, f"monmdp: {where}{error.strerror or error}.")
+        what = "The output" if error.filename is None else str(error.filename)
+        print_line(errors, f"monmdp: {what} cannot be read or written: {error.strerror or error}.")
+        _discard_output()
+        return 2
+    except MemoryError:
+        print_line(errors, "monmdp: There is not enough memory; choose a smaller problem, or fewer seeds or points.")
         return 2
     except KeyboardInterrupt:
         print_line(errors, "monmdp: interrupted.")
         return 130
     return 0
+
+
+def _discard_output() -> None:
+    """Send what is left of the output nowhere, so that the interpreter does not try to write it again at its end."""
+    with contextlib.suppress(OSError, ValueError), open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _show_warning(errors: Console, show: Callable[..., None], message: Warning, *details: Any, **more: Any) -> None:
@@ -89,7 +103,7 @@ def _show_warning(errors: Console, show: Callable[..., None], message: Warning, 
 def _parse(words: list[str]) -> Command:
     """The command that the words describe; tyro's error page is reduced to its first sentence."""
     if not words[0].startswith("-") and words[0] not in COMMANDS:
-        raise MonMDPError(f"There is no command {words[0]!r}. {nearest(words[0], COMMANDS)} See monmdp --help.")
+        raise MonMDPError(f"There is no command {shown(words[0])}. {nearest(words[0], COMMANDS)} See monmdp --help.")
     page = io.StringIO()
     try:
         with contextlib.redirect_stderr(page):

@@ -76,7 +76,9 @@ def run_check(name: str, check: Callable[[], str], advice: str) -> Finding:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             return Finding(name, "works", check())
-    except (Exception, SystemExit) as error:  # other packages may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # other packages may raise anything
         lines = [type(error).__name__, *str(error).strip().splitlines()[:1]]
         return Finding(name, "broken", ": ".join(lines), f"{name}: {advice}")
 

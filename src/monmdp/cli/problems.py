@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line, print_warnings
+from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line, print_warnings, progress
 from monmdp.tables import terminal
 
 #: Attributes of a solution that `monmdp solve` prints.
@@ -102,8 +102,8 @@ class Solve(ProblemArguments):
         from monmdp.cli.grids import draw_policy
 
         problem = self.problem()
-        with console.status("Solving (the first run compiles kernels) …"):
-            solution = solve(problem, minimum_reward=self.minimum_reward)
+        with progress("solving (the first run compiles kernels)") as update:
+            solution = solve(problem, minimum_reward=self.minimum_reward, progress=update)
             summary: dict[str, object] = {
                 "environment": problem.environment.name,
                 "monitor": problem.monitor.name,
@@ -114,7 +114,7 @@ class Solve(ProblemArguments):
                 **{name: getattr(solution, name) for name in SOLUTION},
             }
             if self.diameter:
-                steps = diameter(problem)
+                steps = diameter(problem, update)
                 summary["diameter"] = steps if steps < float("inf") else None
         if self.json:
             print_json(summary)

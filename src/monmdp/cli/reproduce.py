@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
+from monmdp import check
 from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
@@ -88,7 +89,8 @@ class Reproduce(Command):
 
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
-        sweeps = [preset(self.preset or "paper")] if self.sweep is None else read_sweeps(self.sweep)
+        name = "paper" if self.preset is None else self.preset
+        sweeps = [preset(name)] if self.sweep is None else read_sweeps(self.sweep)
         names = {"environments": self.envs, "monitors": self.monitors, "agents": self.agents}
         numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
         return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)
@@ -145,7 +147,7 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
     """What a sweep would do, and what it would need."""
     from monmdp.machine import n_cores, readable
 
-    cores = threads or n_cores()
+    cores = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
     seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
     return {

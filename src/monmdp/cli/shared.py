@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from tyro.conf import Positional, arg
 
 from monmdp.errors import MonMDPError
+from monmdp.tables import printable
 
 if TYPE_CHECKING:
     from monmdp.problem import MonMDP
@@ -61,7 +62,8 @@ class ProblemArguments(Command):
         """The problem that these arguments describe."""
         from monmdp.join import make
 
-        return make(self.environment, self.monitor, discount=self.discount)
+        with progress("building the problem") as update:
+            return make(self.environment, self.monitor, discount=self.discount, progress=update)
 
 
 def new_console(stderr: bool = False) -> Console:
@@ -71,7 +73,7 @@ def new_console(stderr: bool = False) -> Console:
 
 def print_line(console: Console, text: object, style: str = "") -> None:
     """Print a line of text without wrapping it, so that paths can be copied."""
-    console.print(str(text), style=style, soft_wrap=True)
+    console.print(printable(str(text)), style=style, soft_wrap=True)
 
 
 def print_warnings(console: Console, messages: Iterable[str]) -> None:

@@ -205,7 +205,7 @@ def kernel_body(program: Program) -> Any:
     names = {"rebuild": rebuild_function(schema)}
     if agent is None:
         return FunctionType(_evaluate.__code__, {**globals(), **names}, "evaluate")
-    names |= {"plan": adapted(agent.plan), "beta": agent.beta}
+    names |= {"plan": adapted(agent.plan), "beta": adapted(agent.beta)}
     if agent.device_kernel == "block":
         names["advance"] = advance_by_block(noisy, shape.threads, agent.sees_everything)
     else:

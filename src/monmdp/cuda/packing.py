@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.agents.base import HasSeededMemory
-from monmdp.agents.schedules import LINE, logarithms, tabulated
+from monmdp.agents.schedules import is_line, logarithms, tabulated
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
 from monmdp.training.job import Finished, Job
@@ -35,8 +35,6 @@ FILLED_FROM = 16 << 10
 BITS = 32
 #: Arrays of the memory that are copied back in any case.
 TABLES = ("memory.visits", "memory.q", "memory.reward_model")
-#: Fields of memories that are schedules.
-SCHEDULES = ("alpha", "epsilon", "successor_alpha", "count_alpha")
 
 
 class Leaf(NamedTuple):
@@ -197,9 +195,9 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
 
 
 def with_tables(memory: Any, steps: int) -> Any:
-    """A memory with schedules and logarithms as tables: a GPU divides slowly, and its logarithms may differ."""
-    lines = {name: getattr(memory, name) for name in SCHEDULES if hasattr(memory, name)}
-    tables = {name: tabulated(*line.tolist(), steps) for name, line in lines.items() if len(line) == LINE != steps}
+    """A memory with tables of schedules and logarithms: a GPU divides slowly, and its own logarithms may differ."""
+    lines = {name: value for name, value in memory._asdict().items() if is_line(value, steps)}
+    tables = {name: tabulated(*line.tolist(), steps) for name, line in lines.items()}
     if hasattr(memory, "logs"):
         tables["logs"] = logarithms(steps + 2)
     return memory._replace(**tables)

@@ -16,7 +16,6 @@ from monmdp.agents import q_learning
 from monmdp.agents.base import no_begin
 from monmdp.agents.choices import choose_any, explores
 from monmdp.agents.directed import find_goal
-from monmdp.agents.schedules import log_of, value_at
 from monmdp.cuda.warps import EVERYONE, WARP, adapted, address_of, array_at, choose_best
 from monmdp.training import loop
 from monmdp.training.loop import Cursor
@@ -73,7 +72,7 @@ def act_leading(memory, state, draws):
         goal = find_goal(memory.visits, memory.n_goals, memory.goal, memory.goal_visits)
     goal = cuda.shfl_sync(EVERYONE, goal, 0)
     count = memory.visits[goal]
-    beta = log_of(memory.logs, draws.step + 2) / count if count > 0 else math.inf
+    beta = memory.logs[draws.step + 2] / count if count > 0 else math.inf
     n_actions, first = memory.q.shape[1], state * memory.q.shape[1]
     action, exploring = np.int64(TOWARD_GOAL), True
     if not beta > memory.beta_bar:
@@ -122,7 +121,7 @@ def _follow(memory, cursor, tally, until, thread):
         if message[PAIR] == STOPPED:
             break
         if not memory.random_goal_policy:
-            alpha = np.float32(value_at(memory.successor_alpha, step))
+            alpha = np.float32(memory.successor_alpha[step])
             learn_row(
                 address_of(memory.successor_values), address_of(memory.successor_best),
                 np.int32(memory.successor_values.shape[1]), np.int32(memory.q.shape[1]), np.int32(message[PAIR]),

@@ -19,7 +19,7 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 from numba.cuda.np.arrayobj import make_array, populate_array
 
-from monmdp.agents import baselines, choices
+from monmdp.agents import baselines, choices, schedules
 from monmdp.cuda.packing import Schema
 from monmdp.kernels import random, stepping
 from monmdp.kernels.random import uniform
@@ -152,12 +152,20 @@ def draw_plain_reward(dynamics, outcome, key, clock):
     return dynamics.env_reward[outcome]
 
 
+@cuda.jit(device=True, inline="always")
+def look_up_value(table, number):
+    """The value of a schedule at a step, or a logarithm; on a GPU both are tables."""
+    return table[number]
+
+
 #: The CPU's kernel → that of a warp.
 REPLACEMENTS: dict[Any, Any] = {
     random.choose_best: choose_best,
     choices.largest: largest,
     choices.smallest: smallest,
     baselines.confidence_bounds: confidence_bounds,
+    schedules.value_at: look_up_value,
+    schedules.log_of: look_up_value,
 }
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError
-from monmdp.problem import EnvironmentTable, Layout, as_columns
+from monmdp.machine import check_memory
+from monmdp.problem import OUTCOME_BYTES, SMALLER, EnvironmentTable, Layout, Progress, as_columns
 from monmdp.registry import Declared, Registry
 
 
@@ -74,20 +76,27 @@ class Environment(Declared):
         """Positions of the states in a picture, or None if they have no positions."""
         return None
 
-    def table(self) -> EnvironmentTable:
-        """The environment as arrays, after checks of everything that it declares."""
+    def table(self, progress: Progress | None = None) -> EnvironmentTable:
+        """The environment as arrays, after checks of everything that it declares.
+
+        progress: called with the number of states done and of all.
+        """
         name = self.name
         states = check.labels(self.states, "state", name)
         actions = check.labels(self.actions, "action", name)
         index = {state: i for i, state in enumerate(states)}
         slip, noise, extra_noise = self.random_action, self.reward_noise, self.nonzero_reward_noise
         limit = self.default_limit if self.step_limit == "auto" else self.step_limit
+        pairs = len(states) * len(actions)
+        check_memory(OUTCOME_BYTES * pairs, f"{name} with {pairs:,} pairs of states and actions", SMALLER)
         offsets, rows = [0], []
-        for state in states:
+        for number, state in enumerate(states):
+            if progress is not None:
+                progress(number, len(states))
             executed = []
             for action in actions:
                 where = f"action {action!r} in state {state!r} of {name}"
-                executed.append(check.outcomes(self.outcomes(state, action), Step, where, index))
+                executed.append(check.outcomes(partial(self.outcomes, state, action), Step, where, index))
             for steps in executed:
                 mixture = [(1.0 - slip, steps)] + [(slip / len(actions), other) for other in executed if slip]
                 merged: dict[tuple[float, ...], float] = {}
@@ -104,7 +113,7 @@ class Environment(Declared):
             offsets=np.array(offsets, np.int64),
             reward_noise=np.sqrt(noise**2 + np.where(columns["reward"] != 0, extra_noise**2, 0.0)),
             start=np.array(check.start_probabilities(self.starts, states, name)),
-            step_limit=None if limit is None else check.whole(limit, 1, f"The step limit of {name}"),
+            step_limit=None if limit is None else check.steps(limit, what=f"The step limit of {name}"),
             layout=self.layout,
             **columns,
         )

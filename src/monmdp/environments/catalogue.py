@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
-from monmdp.errors import MonMDPError
-from monmdp.problem import Layout
+from monmdp.errors import MonMDPError, shown
+from monmdp.machine import check_memory
+from monmdp.problem import OUTCOME_BYTES, SMALLER, Layout
 
 Cell = tuple[int, int]
 
@@ -70,11 +71,14 @@ class GridWorld(Environment):
     @property
     def states(self) -> Sequence[Cell]:
         rows, owner = self.map, f"The map of {type(self).__name__}"
-        if not rows or isinstance(rows, str) or not rows[0]:
+        if isinstance(rows, str) or not isinstance(rows, Sequence) or not rows or not rows[0]:
             raise MonMDPError(f"{owner} must be a list of rows of tiles, and not empty.")
+        check.instance(rows[0], str, f"A row of {owner.lower()} must be text, one letter per tile")
+        cells = len(rows) * len(rows[0])
+        check_memory(OUTCOME_BYTES * cells * len(MOVES), f"{owner} with {cells:,} cells", SMALLER)
         for number, row in enumerate(rows):
-            if len(row) != len(rows[0]):
-                raise MonMDPError(f"{owner} is ragged: row 0 has {len(rows[0])} tiles, row {number} has {len(row)}.")
+            if not isinstance(row, str) or len(row) != len(rows[0]):
+                raise MonMDPError(f"{owner} is ragged: row 0 has {len(rows[0])} tiles, row {number} is {shown(row)}.")
             for tile in row:
                 if tile not in TILES:
                     raise MonMDPError(f"{owner} has {tile!r} in row {number}; tiles are {' '.join(TILES)}.")
@@ -143,10 +147,10 @@ class Grid(GridWorld):
 class Empty(GridWorld):
     """A small coin bottom left and a large one bottom right, in any size."""
 
-    rows: check.Count = 6
-    columns: Annotated[int, partial(check.whole, least=2)] = 6
+    rows: check.Size = 6
+    columns: Annotated[int, partial(check.whole, least=2, most=check.LARGEST_SIZE)] = 6
 
-    @property
+    @cached_property
     def map(self) -> Sequence[str]:
         return ("." * self.columns,) * (self.rows - 1) + ("c" + "." * (self.columns - 2) + "C",)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp import check
 from monmdp.environments.base import Rule, Step
 from monmdp.errors import MonMDPError
 from monmdp.problem import Layout
@@ -31,9 +32,10 @@ _ICE = str.maketrans({"S": "S", "F": ".", "H": "O", "G": "G"})
 
 def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> Rule:
     """The transition table, start distribution and step limit of a Gymnasium environment."""
-    from gymnasium import Wrapper
+    from gymnasium import Env, Wrapper
     from gymnasium.spaces import Discrete
 
+    check.instance(env, Env, "A Gymnasium environment must be an object of gymnasium.Env")
     limits, layer = [], env
     while isinstance(layer, Wrapper):
         name = type(layer).__name__

@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import checked_policy
 from monmdp.exact.structure import communicating, successor_rows
-from monmdp.problem import Booleans, Floats, Integers, MonMDP
+from monmdp.machine import check_memory
+from monmdp.problem import Booleans, Floats, Integers, MonMDP, Progress, checked_problem
 
 GoalPolicy = Callable[[int], Floats]
 
@@ -32,9 +34,12 @@ class Search(NamedTuple):
     hit: Floats
 
 
-def diameter(problem: MonMDP) -> float:
-    """The largest, over pairs of reachable states, of the least expected number of steps from one to the other."""
-    if not communicating(problem):
+def diameter(problem: MonMDP, progress: Progress | None = None) -> float:
+    """The largest, over pairs of reachable states, of the least expected number of steps from one to the other.
+
+    progress: called with the number of goals done and of all.
+    """
+    if not communicating(checked_problem(problem)):
         return np.inf
     offsets, weight, next_state = successor_rows(problem)
     visited = _reachable_by_step(problem)
@@ -44,7 +49,12 @@ def diameter(problem: MonMDP) -> float:
         kept = np.where(np.repeat(hit, np.diff(offsets)), 0.0, weight)
         return Search(offsets, kept, next_state, 1.0 - hit, hit.astype(np.float64))
 
-    return max(_worst_time(problem, search(goal), visited) for goal in np.flatnonzero(problem.reachable).tolist())
+    goals, longest = np.flatnonzero(problem.reachable).tolist(), 0.0
+    for done, goal in enumerate(goals):
+        if progress is not None:
+            progress(done, len(goals))
+        longest = max(longest, _worst_time(problem, search(goal), visited))
+    return longest
 
 
 def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: Iterable[int] | None = None) -> Floats:
@@ -53,7 +63,10 @@ def goal_relative_diameter(problem: MonMDP, policy: Floats | GoalPolicy, goals: 
     policy: probabilities [S, A], or a function from a goal pair to such an array.
     goals: joint pairs, by default all reachable ones. Returns one number per goal, infinite if it is never reached.
     """
-    pairs = np.flatnonzero(problem.reachable_pairs) if goals is None else np.asarray(list(goals), np.int64)
+    pairs = np.flatnonzero(checked_problem(problem).reachable_pairs)
+    if goals is not None:
+        check.instance(goals, Iterable, "Goals must be a list of joint pairs")
+        pairs = np.array([check.whole(goal, 0, "A goal") for goal in goals], np.int64)
     if np.any((pairs < 0) | (pairs >= problem.n_pairs)):
         raise MonMDPError(f"A goal is a joint pair, a number from 0 to {problem.n_pairs - 1}.")
     if np.any(~problem.reachable_pairs[pairs]):
@@ -75,6 +88,8 @@ def _reachable_by_step(problem: MonMDP) -> Booleans:
     """Whether the agent can act in state s at step t of an episode, [step limit, S]; without a limit, at any step."""
     if problem.step_limit is None:
         return problem.reachable[None]
+    what = f"The diameter of {problem.name} with {problem.n_states:,} states and the step limit {problem.step_limit:,}"
+    check_memory(2 * problem.n_states * problem.step_limit, what, "choose a shorter step limit, or none")
     layers = [problem.start > 0]
     for _ in range(1, problem.step_limit):
         layers.append(problem.successors(layers[-1]))
@@ -108,6 +123,8 @@ def _worst_time_unlimited(problem: MonMDP, search: Search) -> float:
     """Policy iteration for the least times = cost + successors · times, from choices that approach the goal."""
     from scipy.sparse import csr_array
 
+    what = f"The diameter of {problem.name} with {problem.n_states:,} states and no step limit"
+    check_memory(24 * len(search.cost) * problem.n_states, what, "choose a smaller problem, or a step limit")
     rows = csr_array((search.weight, search.next_state, search.offsets), (len(search.cost), problem.n_states)).toarray()
     restart = 1.0 - search.hit - rows.sum(1)
     rows += np.outer(np.where(restart > 1e-12, restart, 0.0), problem.start)

@@ -1,5 +1,6 @@
 """Exact solutions: optimal and minimax values, and returns of policies."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,13 +8,15 @@ import numpy as np
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
-from monmdp.problem import Floats, MonMDP
+from monmdp.problem import Floats, MonMDP, Progress, checked_problem
 from monmdp.world import compact
 
 #: Action values closer than this, times the scale of the problem, are ties, shared evenly.
 TIE = 1e-9
 #: Relative accuracy of optimal values.
 ACCURACY = 1e-13
+#: Outcomes that value iteration visits between two checks for an interrupt: a part of a second.
+SWEPT_AT_ONCE = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,24 +56,25 @@ class Solution:
         )
 
 
-def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
+def solve(problem: MonMDP, *, minimum_reward: float | None = None, progress: Progress | None = None) -> Solution:
     """Solve a problem exactly.
 
     minimum_reward: lower bound of rewards for the minimax values; by default the smallest environment reward.
+    progress: called with the number of sweeps over all states so far and the largest possible number.
     """
-    q = optimal_values(problem, problem.reward)
-    policy = greedy_policy(q, TIE * problem.scale)
-    best = policy_return(problem, policy)
-    environment = problem.environment
+    environment = checked_problem(problem).environment
     lowest = float(environment.reward.min())
     if minimum_reward is not None:
         lowest = check.finite(minimum_reward, "The minimum reward")
+    q = optimal_values(problem, problem.reward, progress)
+    policy = greedy_policy(q, TIE * problem.scale)
+    best = policy_return(problem, policy)
     hidden = hidden_env_pairs(problem)
     minimax_q, minimax_policy, guaranteed, earned = q, policy, best, best
     if len(hidden):
         assumed = np.where(hidden_env_outcomes(problem), lowest, environment.reward)
         reward = assumed[problem.monitor.env_outcome] + problem.monitor.reward
-        minimax_q = optimal_values(problem, reward)
+        minimax_q = optimal_values(problem, reward, progress)
         minimax_policy = greedy_policy(minimax_q, TIE * problem.scale)
         guaranteed = policy_return(problem, minimax_policy, reward)
         earned = policy_return(problem, worst_choice(problem, minimax_policy))
@@ -91,13 +95,21 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None) -> Solution:
     )
 
 
-def optimal_values(problem: MonMDP, reward: Floats) -> Floats:
-    """Q* [S, A] for the given reward of each outcome, infinite horizon, discounted."""
+def optimal_values(problem: MonMDP, reward: Floats, progress: Progress | None = None) -> Floats:
+    """Q* [S, A] for the given reward of each outcome, infinite horizon, discounted.
+
+    progress: as in `solve`. An interrupt stops after a part of a second.
+    """
     from monmdp.kernels.bellman import value_iteration
 
     q, values = np.zeros((problem.n_states, problem.n_actions)), np.zeros(problem.n_states)
-    expected = problem.expected(reward)
-    value_iteration(successor_rows(problem), expected, float(problem.discount), ACCURACY, problem.scale, q, values)
+    rows, expected, discount = successor_rows(problem), problem.expected(reward), float(problem.discount)
+    most = 1 + math.ceil(math.log(ACCURACY * (1.0 - discount)) / math.log(max(discount, 1e-9)))
+    done, sweeps = 0, max(1, SWEPT_AT_ONCE // problem.n_outcomes)
+    while not value_iteration(rows, expected, discount, (ACCURACY, problem.scale, sweeps), q, values):
+        done += sweeps
+        if progress is not None:
+            progress(min(done, most), most)
     return q
 
 
@@ -111,6 +123,9 @@ def worst_choice(problem: MonMDP, policy: Floats) -> Floats:
 
 def greedy_policy(q: Floats, tie: float = TIE) -> Floats:
     """Action probabilities [S, A], equal for the best actions of q [S, A] and zero for others."""
+    q = check.numbers(q, "Action values")
+    if q.ndim != 2 or not q.size:
+        raise MonMDPError(f"Action values must have the shape [S, A], not {q.shape}.")
     best = q >= q.max(1, keepdims=True) - tie
     policy: Floats = best / best.sum(1, keepdims=True)
     return policy
@@ -123,8 +138,8 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
     """
     from monmdp.kernels.returns import exact_return, new_evaluator
 
-    policy = checked_policy(problem, policy)
-    reward = problem.reward if reward is None else np.ascontiguousarray(reward, np.float64)
+    policy = checked_policy(checked_problem(problem), policy)
+    reward = problem.reward if reward is None else check.numbers(reward, "The reward of each outcome")
     if reward.shape != (problem.n_outcomes,):
         raise MonMDPError(f"A reward for {problem.name} has {problem.n_outcomes} numbers, one per outcome.")
     chance = policy.ravel()[problem.pair_of_outcome] * problem.probability
@@ -145,7 +160,7 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
 
 def checked_policy(problem: MonMDP, policy: Floats) -> Floats:
     """A policy as a contiguous array [S, A], after a check that its rows are probability distributions."""
-    given = np.ascontiguousarray(policy, np.float64)
+    given: Floats = check.numbers(policy, "A policy")
     if given.shape != (problem.n_states, problem.n_actions):
         raise MonMDPError(
             f"A policy for {problem.name} has shape {(problem.n_states, problem.n_actions)}, not {given.shape}."

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, nearest, shown
 from monmdp.figures import curves, environments, heatmaps, scores
 from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
 from monmdp.figures.style import styled
@@ -65,7 +65,7 @@ METADATA: dict[str, dict[str, Any]] = {
 def figure_kind(name: str) -> FigureKind:
     """The figure of this name, ignoring case."""
     if name.casefold() not in FIGURES:
-        raise MonMDPError(f"There is no figure called {name!r}. {nearest(name, [*FIGURES, 'all'])}")
+        raise MonMDPError(f"There is no figure called {shown(name)}. {nearest(name, [*FIGURES, 'all'])}")
     return FIGURES[name.casefold()]
 
 

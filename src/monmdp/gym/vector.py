@@ -12,11 +12,14 @@ from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.gym.single import build, joint_action, observation_of, spaces
 from monmdp.kernels.stepping import Copies, reset_many, step_many
+from monmdp.machine import check_memory
 from monmdp.problem import Booleans
 from monmdp.rng import stream
 from monmdp.simulation import STREAMS
 
 Arrays = dict[str, np.ndarray]
+#: Bytes that a copy needs in states, spaces and results of a step.
+COPY_BYTES = 300
 
 
 class MonitoredVectorEnv(VectorEnv):
@@ -38,6 +41,7 @@ class MonitoredVectorEnv(VectorEnv):
             options["step_limit"] = max_episode_steps
         self.problem, self._evaluation_info = build(environment, **options), evaluation_info
         self.num_envs = check.whole(num_envs, 1, "The number of environments")
+        check_memory(COPY_BYTES * self.num_envs, f"{self.num_envs:,} environments", "choose fewer environments")
         modes = {key: mode for mode in AutoresetMode for key in (mode, mode.name, mode.value)}
         if autoreset_mode not in modes:
             raise MonMDPError(f"The autoreset mode is NEXT_STEP, SAME_STEP or DISABLED, not {autoreset_mode!r}.")

@@ -23,15 +23,17 @@ def backup(offsets, weight, next_state, values, row):
 
 
 @kernel
-def value_iteration(rows, reward, discount, tolerance, scale, q, values):
-    """Iterate V(s) = max_a r(s,a) + γ Σ P(s'|s,a) V(s') in place until q [S, A] is accurate to `tolerance`.
+def value_iteration(rows, reward, discount, limits, q, values):
+    """Iterate V(s) = max_a r(s,a) + γ Σ P(s'|s,a) V(s') in place; returns whether q [S, A] is accurate to `tolerance`.
 
-    rows = (offsets, weight, next_state) and reward [S * A] by pair. `tolerance` is relative to the largest value, or to
-    `scale` if that is larger. values [S] is the starting point and ends as the maximum of q over actions.
+    rows = (offsets, weight, next_state) and reward [S * A] by pair. limits = (tolerance, scale, sweeps): `tolerance` is
+    relative to the largest value, or to `scale` if that is larger, and `sweeps` is the largest number of iterations.
+    values [S] is the starting point and ends as the maximum of q over actions.
     """
     offsets, weight, next_state = rows
+    tolerance, scale, sweeps = limits
     n_states, n_actions = q.shape
-    while True:
+    for _ in range(sweeps):
         change, size = 0.0, scale
         for s in range(n_states):
             best = -np.inf
@@ -43,7 +45,8 @@ def value_iteration(rows, reward, discount, tolerance, scale, q, values):
             size = max(size, abs(best))
             values[s] = best
         if change * discount <= tolerance * size * (1.0 - discount):
-            return
+            return True
+    return False
 
 
 @kernel

@@ -1,6 +1,6 @@
 """The sweeps of the paper, of its follow-up and of the ablations, by name."""
 
-from monmdp.errors import MonMDPError, nearest
+from monmdp.errors import MonMDPError, nearest, shown
 from monmdp.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.sweep import Sweep
 
@@ -76,5 +76,5 @@ PRESETS: dict[str, Sweep] = {
 def preset(name: str) -> Sweep:
     """The sweep of a preset."""
     if name not in PRESETS:
-        raise MonMDPError(f"There is no preset called {name!r}. {nearest(name, PRESETS)}")
+        raise MonMDPError(f"There is no preset called {shown(name)}. {nearest(name, PRESETS)}")
     return PRESETS[name]

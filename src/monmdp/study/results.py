@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import policy_return
 from monmdp.join import make
@@ -152,7 +153,7 @@ class Results:
     """
 
     def __init__(self, folder: Path | str, required: bool = True) -> None:
-        self.folder = Path(folder)
+        self.folder = check.path(folder, "The results folder")
         self.damage: dict[Path, str] = {}
         self.files: dict[str, dict[str, list[Entry]]] = {}
         settings: dict[str, dict[str, Any]] = {}

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from monmdp import check
 from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
-from monmdp.machine import n_cores
+from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
@@ -19,6 +20,7 @@ from monmdp.study.store import Store, WriteError
 from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
+from monmdp.training.metrics import METRICS
 
 #: Batches per thread: enough for all threads to end at about the same time.
 BATCHES_PER_THREAD = 8
@@ -48,6 +50,9 @@ def train(
     """
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job = everything.job
+    each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
+    what = f"A result of {len(everything.seeds):,} seeds and {len(job.point_steps) - 1:,} points"
+    check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
     if runs_on_gpu(job, device):
@@ -133,7 +138,7 @@ def plan_sweep(
     sweeps: Sweep | Iterable[Sweep], folder: Path | str, shard: tuple[int, int] = (1, 1)
 ) -> tuple[Report, list[Batch]]:
     """What a sweep would do, without writing or moving anything."""
-    report = Report(Path(folder), requested(sweeps))
+    report = Report(check.path(folder, "The results folder"), requested(sweeps))
     results = Results(folder, required=False) if os.path.exists(report.folder / "monmdp.json") else None
     return report, report.plan(results, shard)
 

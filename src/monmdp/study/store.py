@@ -81,7 +81,7 @@ class Store:
     """A results folder."""
 
     def __init__(self, folder: Path | str, create: bool = False) -> None:
-        self.folder = Path(folder)
+        self.folder = check.path(folder, "The results folder")
         self.format_file = self.folder / "monmdp.json"
         if create:
             self._create()

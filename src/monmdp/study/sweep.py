@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import HasTimeEstimate, memory_bytes
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, shown
 from monmdp.join import make
 from monmdp.problem import Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, paper_steps
@@ -22,6 +22,9 @@ from monmdp.registry import construct
 from monmdp.training.job import Job, as_seeds, identity
 from monmdp.training.metrics import METRICS
 
+SWEEPS_EXPECTED = "Sweeps must be an object of monmdp.Sweep, or a list of them"
+#: The largest number of runs of a sweep.
+MOST_RUNS = 10**7
 #: Seeds per batch: few, so that little is lost when a batch is stopped, and enough for files of a reasonable size.
 BATCH = 25
 #: Measured seconds per step, per byte of the agent's memory that a step touches, and per exact evaluation.
@@ -70,7 +73,7 @@ class Sweep:
 def _rows(sweep: Sweep, name: str) -> list[Any]:
     entries = getattr(sweep, name)
     if isinstance(entries, str) or not isinstance(entries, Sequence):
-        raise MonMDPError(f"The {name} of a sweep must be a list, not {entries!r}.")
+        raise MonMDPError(f"The {name} of a sweep must be a list, not {shown(entries)}.")
     if not entries:
         raise MonMDPError(f"A sweep needs at least one of its {name}.")
     return list(entries)
@@ -82,7 +85,9 @@ def read_sweeps(path: Path) -> list[Sweep]:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise MonMDPError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise MonMDPError(f"{path} has too many arrays or tables inside each other.") from None
+    except (ValueError, OverflowError) as error:  # not TOML, not UTF-8, or a number with thousands of digits
         raise MonMDPError(f"{path} is not a TOML file: {error}.") from None
     tables = content.pop("sweep", None)
     if not isinstance(tables, list) or not tables or content or not all(isinstance(row, dict) for row in tables):
@@ -149,9 +154,14 @@ def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
     """Every job of some sweeps once, with all seeds that any of the sweeps asks for."""
     jobs: dict[str, Job] = {}
     seeds: dict[str, set[int]] = {}
-    for sweep in [sweeps] if isinstance(sweeps, Sweep) else sweeps:
+    given = [sweeps] if isinstance(sweeps, Sweep) else check.instance(sweeps, Iterable, SWEEPS_EXPECTED)
+    for sweep in given:
+        check.instance(sweep, Sweep, SWEEPS_EXPECTED)
         chosen = as_seeds(sweep.seeds)
-        for job in sweep.jobs():
+        new_jobs = sweep.jobs()
+        if (runs := len(chosen) * len(new_jobs)) > MOST_RUNS:
+            raise MonMDPError(f"A sweep can have {MOST_RUNS:,} runs, not {runs:,}; choose fewer seeds.")
+        for job in new_jobs:
             key = identity(job.run_settings)
             jobs.setdefault(key, job)
             seeds.setdefault(key, set()).update(chosen)

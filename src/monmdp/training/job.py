@@ -5,18 +5,19 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
-from monmdp.errors import InvalidActionError, MonMDPError
+from monmdp.errors import InvalidActionError, MonMDPError, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
 from monmdp.kernels.returns import new_evaluator
-from monmdp.machine import SHARE, available_bytes, n_cores, readable
-from monmdp.problem import Integers, MonMDP
+from monmdp.machine import check_memory, n_cores
+from monmdp.problem import Integers, MonMDP, checked_problem
 from monmdp.training.curves import Curves
 from monmdp.training.loop import loop_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally
@@ -24,6 +25,8 @@ from monmdp.world import compact, is_deterministic
 
 EVALUATIONS = ("exact", "sampled", "none")
 DEFAULT_POINTS = 1000
+#: The largest numbers of recording points and of seeds.
+MOST_POINTS, MOST_SEEDS = 10**7, 10**6
 #: Test episodes of a sampled evaluation if anything is random.
 TEST_EPISODES = 100
 #: Increased when the same settings give other numbers than before; part of every identity.
@@ -33,16 +36,10 @@ TRAJECTORIES = 1
 Finished = tuple[Any, dict[str, Any]]
 
 
-def checked_problem(problem: Any) -> MonMDP:
-    """The problem itself, if it is one."""
-    if not isinstance(problem, MonMDP):
-        raise MonMDPError(f"Training needs a problem from monmdp.make, not {problem!r}.")
-    return problem
-
-
 def recording_points(steps: int, points: int | None) -> Integers:
     """The training steps 0, T/points, … before which a point is recorded, and the end T."""
-    count = min(DEFAULT_POINTS, steps) if points is None else check.whole(points, 1, "The number of points")
+    count = min(DEFAULT_POINTS, steps) if points is None else points
+    check.whole(count, 1, "The number of points", MOST_POINTS)
     if count > steps:
         raise MonMDPError(f"There cannot be more points ({count}) than steps ({steps}).")
     return np.array([k * steps // count for k in range(count)] + [steps], np.int64)
@@ -51,9 +48,10 @@ def recording_points(steps: int, points: int | None) -> Integers:
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """Seeds from their number or a list, checked."""
     if isinstance(seeds, Iterable):
-        chosen = [check.seed(seed) for seed in seeds]
+        chosen = [check.seed(seed) for seed in islice(seeds, MOST_SEEDS + 1)]
+        check.whole(len(chosen), 0, "The number of seeds", MOST_SEEDS)
     else:
-        chosen = list(range(check.whole(seeds, 1, "The number of seeds")))
+        chosen = list(range(check.whole(seeds, 1, "The number of seeds", MOST_SEEDS)))
     if not chosen:
         raise MonMDPError("Training needs at least one seed.")
     if len(set(chosen)) < len(chosen):
@@ -69,9 +67,9 @@ class Target:
     ) -> None:
         checked_problem(problem)
         if evaluation not in EVALUATIONS:
-            raise MonMDPError(f"The evaluation is one of {', '.join(EVALUATIONS)}, not {evaluation!r}.")
+            raise MonMDPError(f"The evaluation is one of {', '.join(EVALUATIONS)}, not {shown(evaluation)}.")
         self.problem, self.evaluation = problem, evaluation
-        self.steps = check.whole(steps, 1, "The number of steps")
+        self.steps = check.steps(steps, what="The number of steps")
         self.point_steps = recording_points(self.steps, points)
         self.world = compact(problem)
         self._minimum_reward = minimum_reward
@@ -169,13 +167,10 @@ class Job(Target):
     def workers(self, threads: int | None = None) -> int:
         """Number of seeds that can run side by side, limited by cores and memory."""
         wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
-        need, room = memory_bytes(self.agent, self.world, self.steps), int(available_bytes() * SHARE)
-        if need > room:
-            raise MonMDPError(
-                f"{type(self.agent).__name__} in {self.problem.name} needs {readable(need)} of memory per seed for its "
-                f"{self.world.n_states * self.world.n_actions:,} pairs and {self.steps:,} steps, and {readable(room)} "
-                "can be used; choose a smaller problem, or an agent without a quadratic table, such as DirectedModel."
-            )
+        need, pairs = memory_bytes(self.agent, self.world, self.steps), self.world.n_states * self.world.n_actions
+        runner = f"A seed of {type(self.agent).__name__} in {self.problem.name}"
+        advice = "choose a smaller problem, or an agent without a quadratic table, such as DirectedModel"
+        room = check_memory(need, f"{runner} with {pairs:,} pairs and {self.steps:,} steps", advice)
         return max(1, min(wanted, room // max(need, 1)))
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:

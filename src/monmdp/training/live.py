@@ -5,7 +5,10 @@ Returns are estimated from greedy test episodes, since there is no model to comp
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +17,12 @@ from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import Bounds, annuity
 from monmdp.join import never_observable_pairs
-from monmdp.machine import SHARE, available_bytes, readable
+from monmdp.machine import check_memory
 from monmdp.monitors import MONITORS, Moment, Monitor
+from monmdp.monitors import Outcome as MonitorOutcome
 from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
 from monmdp.simulation import Outcome
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 DEFAULT_POINTS = 100
 #: Visit count of pairs whose state was never entered, so that none of them is a goal.
 UNDISCOVERED = 2**62
+#: Bytes per pair that live training needs in any case, and what to do if they do not fit.
+PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor"
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +77,16 @@ def train_live(
     optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
     for test episodes; without one, returns are NaN. A state is a possible goal once it was entered.
     """
-    length = check.whole(steps, 1, "The number of steps")
+    from gymnasium import Env
+
+    for given in (env,) if test_env is None else (env, test_env):
+        check.instance(given, Env, "Live training needs an environment such as gymnasium.make('Blackjack-v1')")
+    length = check.steps(steps, what="The number of steps")
     check.seed(seed, "The seed")
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
-    given = AGENTS.build(agent)
-    options = given.filled({"alpha": 1.0})
+    chosen = AGENTS.build(agent)
+    options = chosen.filled({"alpha": 1.0})
     if reward_range is not None:
         options = options.filled(options.defaults(_bounds(env, reward_range, discount)))
     game = LiveSimulation(env, MONITORS.build(monitor), seed)
@@ -90,7 +100,7 @@ def train_live(
     point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     record, visits = interact(game, learner, game.env_pairs, point_steps, evaluate)
     return LiveCurves(
-        agent=given.name,
+        agent=chosen.name,
         steps=point_steps,
         record=record,
         visit_counts=visits,
@@ -101,6 +111,8 @@ def train_live(
 
 def _bounds(env: gymnasium.Env[Any, Any], reward_range: tuple[float, float], discount: float) -> Bounds:
     """Bounds on rewards and values from the range of rewards and the registered step limit."""
+    if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
+        raise MonMDPError(f"The reward range must be the smallest and the largest reward, not {shown(reward_range)}.")
     low, high = (check.finite(reward, "A bound of the reward range") for reward in reward_range)
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
@@ -111,11 +123,7 @@ class LiveLearner:
 
     def __init__(self, agent: Agent, game: LiveSimulation, steps: int, seed: int, discount: float) -> None:
         world = game.world(discount)
-        need, room = memory_bytes(agent, world, steps), int(available_bytes() * SHARE)
-        if need > room:
-            raise MonMDPError(
-                f"{type(agent).__name__} needs {readable(need)} of memory here, and {readable(room)} can be used."
-            )
+        check_memory(memory_bytes(agent, world, steps), f"{agent.name} with {world.n_states:,} states", SMALLER)
         self.agent, self.memory = agent, agent.memory(world, steps, seed)
         self.kernels: Any = type(agent)
         self.sees_everything = agent.sees_everything
@@ -161,10 +169,14 @@ class LiveSimulation:
         self._env, self._seed = env, seed
         self._n_env_states, self._observe = _discrete(env.observation_space, "observations")
         self._n_env_actions, _ = _discrete(env.action_space, "actions")
+        pairs = self._n_env_states * self._n_env_actions * len(monitor.states) * len(monitor.actions)
+        check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
         self._action_labels = tuple(f"action {index}" for index in range(self._n_env_actions))
         sizes = Rule(states=range(self._n_env_states), actions=self._action_labels)
         self._monitor = monitor.installed(sizes)
         self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
+        self._start = check.start_probabilities(self._monitor.start, self._states, monitor.name)
+        self._index = {state: i for i, state in enumerate(self._states)}
         self._hidden = never_observable_pairs(sizes, monitor)
         self._keys = {role: stream(seed, role) for role in ("start", "world", "observe")}
         self._clock = self._episode = 0
@@ -195,9 +207,8 @@ class LiveSimulation:
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""
         observation, _ = self._env.reset(seed=seed)
-        chances = [self._monitor.start.get(state, 0.0) for state in self._states]
-        monitor_state = _pick(chances, uniform(self._keys["start"], self._episode))
-        self.state, self.elapsed = self._observe(observation) * len(self._states) + monitor_state, 0
+        monitor_state = _pick(self._start, uniform(self._keys["start"], self._episode))
+        self.state, self.elapsed = self._env_state(observation) * len(self._states) + monitor_state, 0
         self._episode += 1
 
     def step(self, action: int) -> Outcome:
@@ -206,22 +217,37 @@ class LiveSimulation:
         env_state, monitor_state = divmod(self.state, len(self._states))
         space: Any = self._env.action_space
         observation, reward, terminated, truncated, _ = self._env.step(env_action + int(getattr(space, "start", 0)))
+        reward = check.finite(reward, f"The reward of action {env_action} in state {env_state} of {self._env}")
         pair = env_state * self._n_env_actions + env_action
         moment = Moment(
             self._states[monitor_state], self._actions[monitor_action], env_state,
-            self._action_labels[env_action], float(reward), bool(terminated), pair,
+            self._action_labels[env_action], reward, bool(terminated), pair,
         )  # fmt: skip
-        outcomes = list(self._monitor.outcomes(moment))
-        chosen = outcomes[_pick([o.probability for o in outcomes], uniform(self._keys["world"], self._clock))]
-        chance = 0.0 if pair in self._hidden else chosen.observed * self._monitor.observability
+        where = f"{self._monitor.name} in state {moment.state!r} for action {moment.action!r}"
+        produce = partial(self._monitor.outcomes, moment)
+        outcomes = check.outcomes(produce, MonitorOutcome, where, self._index, moment.state)
+        chosen = outcomes[_pick([outcome[0] for outcome in outcomes], uniform(self._keys["world"], self._clock))]
+        _, monitor_state, monitor_reward, monitor_terminated, visible = chosen
+        chance = 0.0 if pair in self._hidden else visible * self._monitor.observability
         observed = uniform(self._keys["observe"], self._clock) < chance
-        if chosen.next_state is not None:
-            monitor_state = self._states.index(chosen.next_state)
-        self.state = self._observe(observation) * len(self._states) + monitor_state
+        self.state = self._env_state(observation) * len(self._states) + monitor_state
         self._clock += 1
         self.elapsed += 1
-        ended = bool(terminated) or bool(chosen.terminated)
-        return Outcome(self.state, float(reward), float(chosen.reward), observed, ended, bool(truncated))
+        ended = bool(terminated) or monitor_terminated
+        return Outcome(self.state, reward, monitor_reward, observed, ended, bool(truncated))
+
+    def _env_state(self, observation: Any) -> int:
+        """The index of an observation, which must be in the observation space."""
+        try:
+            state = int(self._observe(observation))
+        except (TypeError, ValueError, IndexError):
+            state = -1
+        if not 0 <= state < self._n_env_states:
+            raise MonMDPError(
+                f"{self._env} returned the observation {shown(observation)}, which is not in its observation space, "
+                f"{self._env.observation_space}."
+            )
+        return state
 
 
 def _test(game: LiveSimulation, q: Floats, discount: float, episodes: int, seed: int) -> float:
@@ -256,7 +282,7 @@ def _discrete(space: Any, what: str) -> tuple[int, Any]:
         return int(space.n), lambda value: int(value) - first
     if isinstance(space, MultiDiscrete) and what == "observations":
         sizes, firsts = [int(n) for n in space.nvec.ravel()], space.start.ravel()
-        return int(np.prod(sizes)), lambda value: int(np.ravel_multi_index((np.ravel(value) - firsts).tolist(), sizes))
+        return math.prod(sizes), lambda value: int(np.ravel_multi_index((np.ravel(value) - firsts).tolist(), sizes))
     if isinstance(space, Tuple) and what == "observations":
         parts = [_discrete(part, what) for part in space.spaces]
         sizes = [size for size, _ in parts]
@@ -265,5 +291,5 @@ def _discrete(space: Any, what: str) -> tuple[int, Any]:
             digits = [read(part) for (_, read), part in zip(parts, value, strict=True)]
             return int(np.ravel_multi_index(digits, sizes))
 
-        return int(np.prod(sizes)), joint
+        return math.prod(sizes), joint
     raise MonMDPError(f"Live training needs discrete {what}, not {space}.")
