@@ -152,6 +152,7 @@ class Empty(GridWorld):
 
     @cached_property
     def map(self) -> Sequence[str]:
+        """Rows of tile characters."""
         return ("." * self.columns,) * (self.rows - 1) + ("c" + "." * (self.columns - 2) + "C",)
 
     @property
