@@ -64,7 +64,7 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
 
     The problem is a MonMDP, or an environment with monitor, discount and options as in gymnasium.make. `info` has
     proxy_reward (NaN when hidden), reward_observed, monitor_reward, and env_reward, the true reward, which is for
-    evaluation only; evaluation_info=False leaves it out.
+    evaluation only; it is left out if evaluation_info is False.
     """
 
     metadata = {  # noqa: RUF012 (a plain attribute in the base class)
