@@ -9,8 +9,11 @@ import pytest
 from sweeping import TINY, assert_same
 
 import monmdp
+from monmdp.cli.shared import new_console, print_warnings
+from monmdp.protocol import paper_job
 from monmdp.study import executors
-from monmdp.study.sweep import remaining, requested
+from monmdp.study.runner import plan_sweep
+from monmdp.study.sweep import BYTE_SECONDS, EVALUATION_SECONDS, STEP_SECONDS, Batch, merged, remaining, requested
 
 MANY = monmdp.Sweep(["Walk", "Loop"], ["Full"], ["Naive", "UCB"], seeds=60, steps=100)
 
@@ -124,3 +127,32 @@ def test_too_little_memory_is_reported_before_training(tmp_path, monkeypatch):
     with pytest.raises(monmdp.MonMDPError, match=r"Directed in Empty.* needs .* of memory, and 781 KiB can be used"):
         monmdp.run_sweep([sweep], tmp_path)
     assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_a_gpu_gets_all_seeds_of_a_job_at_once():
+    batches = remaining(requested(TINY), {}, (1, 1))
+    whole = merged(reversed(batches))
+    assert len(whole) == len({batch.identity for batch in batches})
+    for batch in whole:
+        seeds = [seed for part in batches if part.job is batch.job for seed in part.seeds]
+        assert list(batch.seeds) == sorted(seeds)
+
+
+def test_the_estimate_of_time_by_hand():
+    """A step of Naive touches two numbers of eight bytes per pair."""
+    batch = Batch(paper_job(monmdp.make("Loop"), "Naive", 1000, 10), (0, 1, 2))
+    step = STEP_SECONDS + 16 * BYTE_SECONDS
+    assert batch.seconds == pytest.approx(3 * (1000 * step + 11 * EVALUATION_SECONDS))
+
+
+def test_a_plan_names_its_folder_and_jobs(tmp_path):
+    report, left = plan_sweep(TINY, tmp_path / "results")
+    assert report.folder == tmp_path / "results"
+    assert {batch.identity for batch in left} == {request.identity for request in report.requested}
+    assert report.runs == sum(len(batch.seeds) for batch in left) > 0
+    assert not report.folder.exists()
+
+
+def test_warnings_are_printed(capsys):
+    print_warnings(new_console(), ["The first file is damaged.", "So is the second."])
+    assert capsys.readouterr().out == "The first file is damaged.\nSo is the second.\n"
