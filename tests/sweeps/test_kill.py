@@ -39,6 +39,7 @@ monmdp.run_sweep([sweep], folder, threads=1)
 """
 
 
+@pytest.mark.slow
 def test_killed_many_times(tmp_path):
     monmdp.run_sweep([SWEEP], tmp_path / "undisturbed")
     folder, rng, middle = tmp_path / "killed", random.Random(20240607), 0

@@ -74,6 +74,7 @@ def nodes():
     nodes.close()
 
 
+@pytest.mark.slow
 def test_a_node_that_dies_and_an_interrupt(nodes, undisturbed, tmp_path):
     """First Ctrl-C in the middle, then the same command again while a worker node is killed."""
     command = ("reproduce", *WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:{nodes.address}")
