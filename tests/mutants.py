@@ -126,14 +126,15 @@ AREAS: dict[str, dict[str, list[str]]] = {
     "store": {
         "study/export.py": EXPORT,
         "study/results.py": [*SWEEPS, "tests/sweeps/test_cli_results.py"],
-        "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_progress.py", "tests/sweeps/test_failures.py"],
+        "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_plan.py", "tests/sweeps/test_progress.py",
+            "tests/sweeps/test_failures.py", "tests/sweeps/test_disk_full.py"],
         "study/snapshots.py": [
             "tests/analysis/test_snapshots.py",
             f"{WATCH}the_picture_agrees_with_the_reference_implementation",
             f"{WATCH}steps_one_by_one_are_the_same_run",
         ],
         "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py"],
-        "study/sweep.py": ["tests/sweeps/test_own_sweeps.py", "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1]],
+        "study/sweep.py": ["tests/sweeps/test_plan.py", "tests/sweeps/test_budget.py", "tests/sweeps/test_own_sweeps.py", "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1]],
     },
     "statistics": {
         "statistics.py": ["tests/analysis/test_statistics.py", "-k", "not cover and not half_width and not uniform"],
