@@ -134,7 +134,10 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{WATCH}steps_one_by_one_are_the_same_run",
         ],
         "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py"],
-        "study/sweep.py": ["tests/sweeps/test_plan.py", "tests/sweeps/test_budget.py", "tests/sweeps/test_own_sweeps.py", "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1]],
+        "study/sweep.py": [
+            "tests/sweeps/test_plan.py", "tests/sweeps/test_budget.py", "tests/sweeps/test_own_sweeps.py",
+            "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1],
+        ],
     },
     "statistics": {
         "statistics.py": ["tests/analysis/test_statistics.py", "-k", "not cover and not half_width and not uniform"],
