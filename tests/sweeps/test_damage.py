@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sweeping import TINY, TINY_WORDS, assert_same, damage, error_of, file_bytes, finished, output_of
+from sweeping import TINY_WORDS, assert_same, damage, error_of, file_bytes, finished, output_of
 
 import monmdp
 from monmdp.cli import main
@@ -28,13 +28,6 @@ ACCIDENTS = {
     "not parquet": lambda content: b"hello",
     "footer garbled": lambda content: content[: footer(content)] + bytes(40) + content[footer(content) + 40 :],
 }
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([TINY], folder)
-    return folder
 
 
 @pytest.fixture

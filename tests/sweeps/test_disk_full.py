@@ -14,13 +14,6 @@ import monmdp
 from monmdp.study import store
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([TINY], folder)
-    return folder
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """A disk with room for some of the files."""

@@ -23,19 +23,6 @@ SWEEP = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds=30, steps=60, points=5
 HOST = store._HOST
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """Two files of each kind."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([SWEEP], folder)
-    return folder
-
-
-@pytest.fixture
-def folder(undisturbed, tmp_path):
-    return Path(shutil.copytree(undisturbed, tmp_path / "folder"))
-
-
 def failing(number: int, *calls: str):
     """A context in which calls of `os` fail with this error."""
 

@@ -135,18 +135,6 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([SWEEP], folder)
-    return folder
-
-
-@pytest.fixture
-def folder(undisturbed, tmp_path):
-    return Path(shutil.copytree(undisturbed, tmp_path / "folder"))
-
-
 def victim(folder: Path, kind: str) -> Path:
     (path,) = (folder / kind / "Walk" / "Ask").rglob("*.parquet")
     return path

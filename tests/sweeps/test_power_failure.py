@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pytest
 from sweeping import assert_same, damage, finished
 
 import monmdp
@@ -103,13 +102,6 @@ def runs_in(folder: Path) -> set[tuple[str, int]]:
     if not (folder / "monmdp.json").exists():
         return set()
     return {(cell.monitor, seed) for cell in Results(folder, required=False).cells.values() for seed in cell.seeds}
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([SWEEP], folder)
-    return folder
 
 
 def test_nothing_that_was_counted_is_lost(undisturbed, tmp_path, monkeypatch):

@@ -29,13 +29,6 @@ SMALL = (
 QUIET = {"RAY_DEDUP_LOGS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([SWEEP], folder)
-    return folder
-
-
 class Nodes:
     """The cluster, in a process of its own."""
 

@@ -22,13 +22,6 @@ from sweeping import (
 import monmdp
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    monmdp.run_sweep([TINY], folder)
-    return folder
-
-
 def test_the_same_sweep_again_does_nothing(undisturbed, capsys):
     before = {path: path.stat().st_mtime_ns for path in finished(undisturbed)}
     assert "Nothing to do: all 24 runs are in" in output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))

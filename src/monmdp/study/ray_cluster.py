@@ -102,7 +102,7 @@ class RayCluster(Executor):
 def _on_localhost() -> Iterator[None]:
     """Let a cluster that Ray starts meanwhile listen only on 127.0.0.1, as where Ray has no clusters of machines.
 
-    Otherwise every process of it listens on all interfaces, and whoever reaches a port can run code.
+    Otherwise all its processes listen on all interfaces, and anyone who can connect to a port can run code.
     """
     from ray._private import ray_constants
 

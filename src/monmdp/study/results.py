@@ -127,12 +127,11 @@ class CellResults:
     def problem(self) -> MonMDP | None:
         """The problem rebuilt from its names; None if that does not give the same problem.
 
-        The names may come from someone else's folder: they import nothing but what is installed, and what they raise
-        does not matter.
+        The names may come from someone else's folder; they import only what is installed.
         """
         try:
             made = make(self.environment, self.monitor, discount=self.settings["discount"])
-        except Exception:
+        except MonMDPError:
             return None
         return made if made.digest == self.settings["problem"] else None
 

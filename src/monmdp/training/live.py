@@ -173,7 +173,7 @@ class LiveSimulation:
         check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
         self._action_labels = tuple(f"action {index}" for index in range(self._n_env_actions))
         sizes = Rule(states=range(self._n_env_states), actions=self._action_labels)
-        self._monitor = monitor.installed(sizes)
+        self._monitor, self._monitor_name = monitor.installed(sizes), monitor.name
         self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
         self._start = check.start_probabilities(self._monitor.start, self._states, monitor.name)
         self._index = {state: i for i, state in enumerate(self._states)}
@@ -223,7 +223,7 @@ class LiveSimulation:
             self._states[monitor_state], self._actions[monitor_action], env_state,
             self._action_labels[env_action], reward, bool(terminated), pair,
         )  # fmt: skip
-        where = f"{self._monitor.name} in state {moment.state!r} for action {moment.action!r}"
+        where = f"{self._monitor_name} in state {moment.state!r} for action {moment.action!r}"
         produce = partial(self._monitor.outcomes, moment)
         outcomes = check.outcomes(produce, MonitorOutcome, where, self._index, moment.state)
         chosen = outcomes[_pick([outcome[0] for outcome in outcomes], uniform(self._keys["world"], self._clock))]
