@@ -222,9 +222,7 @@ def grid(entry: Any, /, **options: Any) -> list[Any]:
     objects. A spec with braces is a grid by itself: `"Directed(alpha={0.1, 0.5})"`. The first option changes slowest.
     """
     if not isinstance(entry, str) and not dataclasses.is_dataclass(entry):
-        raise MonMDPError(
-            f"A grid needs an agent, environment or monitor, by name or as a dataclass, not {shown(entry)}."
-        )
+        raise MonMDPError(f"A grid is of an agent, environment or monitor, a name or a dataclass, not {shown(entry)}.")
     name, own = _parse(entry) if isinstance(entry, str) else ("", {})
     values = own | {option: _grid_values(option, given) for option, given in options.items()}
     if (size := math.prod(map(len, values.values()))) > MOST_VARIANTS:
