@@ -25,8 +25,6 @@ CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
 LEAST_TEXT = 3.75
 #: Largest number of environment states whose names fit below a map.
 LABELLED = 12
-#: Weights of red, green and blue in the brightness of a colour.
-LUMINANCE = (0.2126, 0.7152, 0.0722)
 EXACT = "optimal Q*"
 KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
 
@@ -192,7 +190,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
             axes.spines[:].set_visible(False)
             axes.tick_params(length=0)
             for (i, j), value in np.ndenumerate(values) if edge else ():
-                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], LUMINANCE) < 0.48
+                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], style.LUMINANCE) < 0.48
                 ink = "white" if dark else style.INK
                 axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
