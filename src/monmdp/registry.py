@@ -12,7 +12,7 @@ import ast
 import dataclasses
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, distributions
 from typing import Any, Generic, TypeVar
@@ -22,6 +22,7 @@ from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 
 T = TypeVar("T")
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
+_LABEL = re.compile(r"(?P<spec>[^ (]+(\(.*\))?)(?P<suffix> \[.*\])?", re.DOTALL)
 
 
 class BrokenPluginWarning(MonMDPWarning):
@@ -241,3 +242,34 @@ def spec_of(instance: Any) -> str:
         if field.init and field.repr and not same:
             words.append(f"{field.name}={value.tolist() if array else value!r}")
     return f"{name}({', '.join(words)})" if words else name
+
+
+def short_labels(entries: Sequence[Any]) -> list[str]:
+    """One label per agent, environment or monitor, in order: its spec without what all others of its class share.
+
+    entries: specs, classes, or objects with a `name`. Options that all listed entries of a class have in common are
+    dropped; a class with one spec keeps all of its options. A suffix such as ` [steps 100]` stays.
+    `Directed(alpha=0.5, beta_bar=0.1)` and `Directed(alpha=0.5, beta_bar=1.0)` → `Directed(beta_bar=0.1)` and
+    `Directed(beta_bar=1.0)`; beside `Directed`, both keep `alpha`.
+    """
+    specs = [e if isinstance(e, str) else e.__name__ if isinstance(e, type) else str(e.name) for e in entries]
+    parts = [_label_parts(spec) for spec in specs]
+    shared: dict[str, frozenset[str]] = {}  # class → what its entries have in common; nothing for one spec
+    for key in {name.casefold() for name, _, _ in parts}:
+        variants = {frozenset(words) for name, words, _ in parts if name.casefold() == key}
+        shared[key] = frozenset.intersection(*variants) if len(variants) > 1 else frozenset()
+    labels = []
+    for name, words, suffix in parts:
+        kept = [word for word in words if word not in shared[name.casefold()]]
+        labels.append(f"{name}({', '.join(kept)}){suffix}" if kept else f"{name}{suffix}")
+    return labels
+
+
+def _label_parts(spec: str) -> tuple[str, list[str], str]:
+    """`Ask(cost=0.5) [steps 100]` → `Ask`, [`cost=0.5`], ` [steps 100]`; what is not a spec is a name."""
+    match = _LABEL.fullmatch(spec)
+    try:
+        name, options = parse_spec(match["spec"] if match else spec)
+    except MonMDPError:  # for example an option that is not a literal
+        return spec, [], ""
+    return name, [f"{option}={value!r}" for option, value in options.items()], (match and match["suffix"]) or ""
