@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib import colormaps, style
+from matplotlib import colormaps, rc_params_from_file, rcParams, style
 from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.ticker import MaxNLocator
 
-#: Width of a paper's text, and the largest height that leaves space for a caption.
-WIDTH, HEIGHT = 5.5, 8.3
 #: Font sizes: labels of rows, columns and axes; numbers at ticks and in cells; remarks.
 LABEL, TICK, SMALL = 7.0, 6.0, 5.0
 #: Average width of a character in inches per point of font size, normal and bold.
@@ -117,12 +115,24 @@ def _tones(colour: str, count: int, single: bool) -> list[str]:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """A context in which figures look alike, independent of the user's own matplotlib settings."""
-    with warnings.catch_warnings(), style.context(Path(__file__).with_name("monmdp.mplstyle"), after_reset=True):
+def styled(width: float | None = None) -> Iterator[None]:
+    """A context in which figures look alike, independent of the user's own matplotlib settings.
+
+    width: of the figures in inches, by default that of a paper's text.
+    """
+    settings: list[Any] = [Path(__file__).with_name("monmdp.mplstyle")]
+    if width is not None:
+        settings.append({"figure.figsize": (width, rc_params_from_file(settings[0])["figure.figsize"][1])})
+    with warnings.catch_warnings(), style.context(settings, after_reset=True):
         # Characters of a name that the font lacks appear as boxes.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
+
+
+def page_size() -> tuple[float, float]:
+    """Width of figures and their largest height in inches, inside `styled`."""
+    width, height = rcParams["figure.figsize"]
+    return width, height
 
 
 def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: bool = False) -> str:
