@@ -15,8 +15,9 @@ from tyro.conf import Positional, arg
 
 from monmdp import check
 from monmdp.cli import shared
+from monmdp.cli.reproduce import split
 from monmdp.cli.shared import Command, Folder, Json, option, print_json, print_line, print_warnings, progress
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, shown
 from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Figure(Command):
 
     Examples: monmdp figure list
               monmdp figure returns results
+              monmdp figure returns results --agents Directed,UCB --size 7x4 --format svg --statistic median
               monmdp figure all results
     """
 
@@ -127,9 +129,15 @@ class Figure(Command):
     out: Annotated[Path | None, option("figures in the results folder")] = None  # Folder for the files.
     env: Annotated[str | None, option("RiverSwim")] = None  # Environment, for figures that show one problem.
     monitor: Annotated[str | None, option("Button")] = None  # Monitor, for figures that show one problem.
+    agents: Annotated[str | None, option("all")] = None
+    """Agents to show, separated by commas; a class such as Directed stands for its variants."""
+    statistic: Literal["mean", "median", "iqm"] = "mean"
+    """Of curves over seeds, with its 95% interval; iqm is the interquartile mean, of the middle half of the seeds."""
+    size: Annotated[str | None, option("5.5, the width of a paper's text")] = None  # Inches: 7 (width) or 7x4.
+    format: str = "pdf,png,csv"  # Files to write, separated by commas: pdf, png, svg, and csv for the numbers.
 
     def run(self, console: Console) -> None:
-        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
+        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, FORMATS, draw_figures, figure_kind
         from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
@@ -141,7 +149,13 @@ class Figure(Command):
         if (self.env or self.monitor) and not any(kind.single for kind in kinds):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
+        formats = [text.lower().lstrip(".") for text in split(self.format) or ()]
+        if not formats or not {*formats} <= {*FORMATS}:
+            raise MonMDPError(f"Figures are written as {', '.join(FORMATS)}, not as {shown(self.format)}.")
+        size = None if self.size is None else _inches(self.size)
         results = StoredResults(self.folder)
+        if (agents := split(self.agents)) is not None:
+            results = results.only(agents)
         environment, monitor = DEFAULT_PROBLEM
         if self.env is not None:
             environment = results.environments[check.find(self.env, results.environments, "environment", "The folder")]
@@ -149,16 +163,31 @@ class Figure(Command):
             monitor = results.monitors[check.find(self.monitor, results.monitors, "monitor", "The folder")]
         print_warnings(console, results.damaged)
         n_drawn = 0
-        for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, (environment, monitor)):
+        names, problem = [kind.name for kind in kinds], (environment, monitor)
+        for drawn, files in draw_figures(names, results, self.out, problem, self.statistic, size, formats):
             if not isinstance(files, MonMDPError):
                 n_drawn += 1
-                print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
+                others = ", ".join(path.suffix for path in files[1:])
+                print_line(console, f"{drawn}: {files[0]}" + (f" (and {others})" if others else ""))
             elif name == "all":
                 print_line(console, f"{drawn} is left out: {files}", "yellow")
             else:
                 raise files
         if not n_drawn:
             raise MonMDPError(f"{self.folder} has no data for any figure.")
+
+
+def _inches(text: str) -> tuple[float, float | None]:
+    """`7` → a width, `7x4` → a width and a height, in inches."""
+    try:
+        width, height = (float(part) if part else None for part in text.lower().partition("x")[::2])
+    except ValueError:
+        width = height = None
+    if width is None or not all(1.0 <= inches <= 40.0 for inches in (width, height or 1.0)):
+        raise MonMDPError(
+            f"The size is a width in inches from 1 to 40, such as 7, or 7x4 with a height, not {shown(text)}."
+        )
+    return width, height
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
 LEAST_TEXT = 3.75
 #: Largest number of environment states whose names fit below a map.
 LABELLED = 12
-#: Weights of red, green and blue in the brightness of a colour.
-LUMINANCE = (0.2126, 0.7152, 0.0722)
 EXACT = "optimal Q*"
 KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
 
@@ -92,20 +90,22 @@ def solved(data: FigureData) -> Drawing:
     for name in results.environments:
         monitors = [monitor for environment, monitor in results.problems if environment == name]
         values = np.array([[fractions.get((name, m, agent), np.nan) for agent in agents] for m in monitors])
-        labels = [wrapped(monitor, 1.0, 1, style.TICK) for monitor in monitors]
-        blocks.append(Block(wrapped(name, 0.9, bold=True), style.INK, labels, [values], _percent))
+        labels = [wrapped(results.labels[monitor], 1.0, 1, style.TICK) for monitor in monitors]
+        blocks.append(Block(wrapped(results.labels[name], 0.9, bold=True), style.INK, labels, [values], _percent))
     each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
     means = np.array([[np.mean(values) if values else np.nan for values in each]])
     blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
     left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
-    column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
+    column = min(max((style.page_size()[0] - left) / len(agents), 0.45 if len(agents) <= 8 else 0.3), 0.62)
     height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
     figure = Figure(figsize=(left + max(column * len(agents), 1.0), height))
     _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
     top, bottom = figure.axes[0], figure.axes[-1]
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
-    top.set_xticks(np.arange(len(agents)) + 0.5, [wrapped(agent, column - 0.06, 3, bold=True) for agent in agents])
-    top.tick_params(axis="x", labeltop=True, labelbottom=False)
+    names, upright = [results.labels[agent] for agent in agents], len(agents) <= 8
+    headings = [wrapped(name, column - 0.06 if upright else 2.2, 3 if upright else 1, bold=True) for name in names]
+    top.set_xticks(np.arange(len(agents)) + 0.5, headings)
+    top.tick_params(axis="x", labeltop=True, labelbottom=False, rotation=0 if upright else 90)
     for label, look in zip(top.get_xticklabels(), data.styles.values(), strict=True):
         label.set(size=style.LABEL, weight="bold", color=look.colour)
     return Drawing(figure, ("environment", "monitor", "agent", "runs", "solved", "fraction", "low", "high"), rows)
@@ -145,8 +145,8 @@ def _maps(
     notes: texts right of the maps; beyond: the side of the colour scale `norm` on which there are values outside it.
     """
     env, n_env, n_mon = problem.environment, len(problem.environment.states), len(problem.monitor.states)
-    row_height = min(max((style.HEIGHT - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
-    wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
+    row_height = min(max((style.page_size()[1] - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
+    wide = max((style.page_size()[0] - LEFT - RIGHT) / n_mon - 0.1, 0.9)
     height = 1.0 + len(tables) * (problem.n_actions * row_height + 0.08)
     figure = Figure(figsize=(LEFT + RIGHT + n_mon * (wide + 0.1), height))
     actions = [wrapped(problem.action_label(action), 0.8, 1, style.TICK) for action in range(problem.n_actions)]
@@ -154,7 +154,9 @@ def _maps(
     for agent, table in tables.items():
         colour = data.styles[agent].colour if agent in data.styles else style.INK
         maps = [table[j::n_mon].T for j in range(n_mon)]
-        blocks.append(Block(wrapped(agent, 0.9, bold=True), colour, actions, maps, text))
+        blocks.append(
+            Block(wrapped(data.results.labels.get(agent, agent), 0.9, bold=True), colour, actions, maps, text)
+        )
     longest = max(len(text(value)) for table in tables.values() for value in table.flat)
     size = fitting_size(longest, 0.9 * wide / n_env, style.TICK - 0.5)
     grid = _draw_blocks(figure, blocks, norm, "viridis", size)
@@ -192,7 +194,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
             axes.spines[:].set_visible(False)
             axes.tick_params(length=0)
             for (i, j), value in np.ndenumerate(values) if edge else ():
-                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], LUMINANCE) < 0.48
+                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], style.LUMINANCE) < 0.48
                 ink = "white" if dark else style.INK
                 axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)

@@ -6,9 +6,11 @@ Only small summaries are kept in memory; curves are read from disk on demand.
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import fcntl
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +30,8 @@ from monmdp.machine import n_cores
 from monmdp.monitors import MONITORS
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
-from monmdp.registry import Registry, differing_options, parse_spec
+from monmdp.protocol import kind as class_name
+from monmdp.registry import Registry, differing_options, parse_spec, short_labels
 from monmdp.study.store import (
     KINDS,
     LABELS,
@@ -185,9 +188,33 @@ class Results:
                 self.cells[names] = cell
         if required and not self.cells:
             raise MonMDPError(f"{self.folder} has no results yet; monmdp reproduce --out {self.folder} makes some.")
-        self.environments = _ordered((names[0] for names in self.cells), DEFAULT_STEPS)
-        self.monitors = _ordered((names[1] for names in self.cells), PAPER_MONITORS)
-        self.agents = _ordered((names[2] for names in self.cells), PAPER_AGENTS)
+        self._index()
+
+    def _index(self) -> None:
+        names: tuple[Iterable[str], ...] = tuple(zip(*self.cells, strict=True)) or ((), (), ())
+        orders = (DEFAULT_STEPS, PAPER_MONITORS, PAPER_AGENTS)
+        self.environments, self.monitors, self.agents = map(_ordered, names, orders)
+
+    def only(self, agents: Sequence[str]) -> Results:
+        """The same folder with some agents: names or labels in any case, or classes, which stand for their variants."""
+        chosen: set[str] = set()
+        for given in agents:
+            text = given.casefold()
+            matches = [a for a in self.agents if text in (a.casefold(), self.labels[a].casefold())]
+            matches = matches or [agent for agent in self.agents if class_name(agent).casefold() == text]
+            chosen.update(matches or [self.agents[check.find(given, self.agents, "agent", "The folder")]])
+        narrowed = copy.copy(self)
+        for derived in ("problems", "options"):
+            narrowed.__dict__.pop(derived, None)
+        narrowed.cells = {names: cell for names, cell in self.cells.items() if names[2] in chosen}
+        narrowed._index()
+        return narrowed
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Name of an environment, monitor or agent → the same with only those options that differ in this folder."""
+        kinds = (self.environments, self.monitors, self.agents)
+        return {n: label for names in kinds for n, label in zip(names, short_labels(names), strict=True)}
 
     @cached_property
     def options(self) -> dict[str, dict[str, Any]]:
@@ -348,10 +375,18 @@ def _alone(store: Store) -> Iterator[None]:
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:
-    """Known names in their own order, then all others by name."""
-    present = set(names)
-    known = [name for name in first if name in present]
-    return known + sorted(present - set(known))
+    """Names in the order of their classes, known ones first; variants of a class by name, numbers in them by size."""
+    known = {name: i for i, name in enumerate(first)}
+
+    def key(name: str) -> tuple[int, str, list[tuple[float, str]]]:
+        parts = re.split(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)", name)
+        return (
+            known.get(class_name(name), len(known)),
+            class_name(name),
+            [(float(part), "") if i % 2 else (0.0, part) for i, part in enumerate(parts)],
+        )
+
+    return sorted(set(names), key=key)
 
 
 def _spec_options(label: str, spec: str) -> dict[str, Any]:
