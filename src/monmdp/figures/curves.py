@@ -156,7 +156,7 @@ def _draw_curves(
 
     An interval is a shade, where the mean is inside the panel; shades of many curves are lighter.
     """
-    alpha = max(min(0.22, 1.8 / len(bands)), 0.06)
+    alpha = max(min(0.22, 1.32 / len(bands)), 0.06)
     for order, (agent, look) in enumerate(reversed(styles.items()), 2):
         if agent in bands:
             x, mean, low, high, _ = bands[agent]
@@ -240,10 +240,12 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
         for optimum in optima.get(problem, ()):
             axes.axhline(optimum, zorder=1, **OPTIMUM)
         lost = {agent: float(band.mean[-1]) for agent, band in bands.items() if band.mean[-1] < low}
-        for i, (agent, value) in enumerate(lost.items(), 1):
-            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= 2 else "")
+        parts = _intervals(panels)
+        for i, (agent, value) in enumerate(lost.items()):  # between the numbers at the ticks
+            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= parts else "")
+            x = (i % parts + 0.25 + 0.5 * (i // parts + 0.5) / -(-len(lost) // parts)) / parts
             axes.annotate(
-                text, (i / (len(lost) + 1), 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
+                text, (x, 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
                 ha="center", va="top", size=style.TICK - 0.5, color=data.styles[agent].colour,
             )  # fmt: skip
 
@@ -393,13 +395,18 @@ def _panels(data: FigureData, band: Callable[[CellResults], Band | None], main: 
     return panels
 
 
+def _intervals(panels: Panels) -> int:
+    """The number of intervals of the axis of training steps."""
+    return 4 if len(panels) == 1 else 2
+
+
 def _grid(data: FigureData, panels: Panels, y_label: str, finish: Finish, **options: Any) -> Drawing:
     """Curves over training steps in panels of environments × monitors. options: those of `draw_panels`."""
     styles = {agent: look for agent, look in data.styles.items() if any(agent in bands for bands in panels.values())}
 
     def finish_steps(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         finish(axes, bands, problem)
-        show_steps(axes, 4 if len(panels) == 1 else 2)
+        show_steps(axes, _intervals(panels))
 
     options["names"] = data.results.labels | options.get("names", {})
     figure = draw_panels(panels, data.results.monitors, styles, (STEPS, y_label), finish_steps, **options)
