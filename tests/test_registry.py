@@ -116,10 +116,7 @@ def test_errors_name_the_nearest_valid_name(build, given, hint):
         (["UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"], ["UCB(c=1)", "UCB"]),
         (["UCB", "UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"], ["UCB", "UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"]),
         (["UCB(alpha=0.5)", "Naive(alpha=0.5)"], ["UCB(alpha=0.5)", "Naive(alpha=0.5)"]),  # each class appears once
-        (
-            ["A(x=1, y=2) [steps 5]", "A(x=1, y=(1, 2)) [steps 9]"],
-            ["A(x=1, y=2) [steps 5]", "A(x=1, y=(1, 2)) [steps 9]"],
-        ),
+        (["A(x=1, y=2) [n 5]", "A(y=2, x=1) [n 9]"], ["A(x=1, y=2) [n 5]", "A(y=2, x=1) [n 9]"]),
         (["A(x=1, y=[1, [2]])", "A(x=1, y=[1, [3]]) [o (1)]"], ["A(y=[1, [2]])", "A(y=[1, [3]]) [o (1)]"]),
         (["A(x=<object>)", "A(x=1)"], ["A(x=<object>)", "A(x=1)"]),
         ([monmdp.MONITORS.build("Ask", cost=0.5), monmdp.MONITORS.find("Ask")], ["Ask(cost=0.5)", "Ask"]),
