@@ -94,7 +94,7 @@ def solved(data: FigureData) -> Drawing:
         monitors = [monitor for environment, monitor in results.problems if environment == name]
         values = np.array([[fractions.get((name, m, agent), np.nan) for agent in agents] for m in monitors])
         labels = [wrapped(results.labels[monitor], 1.0, 1, style.TICK) for monitor in monitors]
-        blocks.append(Block(wrapped(results.labels[name], 0.9, bold=True), style.INK, labels, [values], _percent))
+        blocks.append(Block(wrapped(results.labels[name], 0.9, bold=True), style.INK, labels, [values], percent))
     each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
     means = np.array([[np.mean(values) if values else np.nan for values in each]])
     blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
@@ -115,7 +115,7 @@ def solved(data: FigureData) -> Drawing:
     return Drawing(figure, ("environment", "monitor", "agent", "runs", "solved", "fraction", "low", "high"), rows)
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     """A fraction in percent, such that almost all and almost none differ from all and none."""
     if np.isnan(value):
         return "no runs"
