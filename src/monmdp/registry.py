@@ -13,7 +13,7 @@ import dataclasses
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, distributions
 from itertools import product
@@ -300,13 +300,14 @@ def short_labels(entries: Sequence[Any]) -> list[str]:
     """
     specs = [e if isinstance(e, str) else e.__name__ if isinstance(e, type) else str(e.name) for e in entries]
     differing = differing_options(specs)
-    labels = []
-    for spec in specs:
-        name, options, suffix = _label_parts(spec)
-        kept = differing[name.casefold()] or options
-        words = [f"{option}={value}" for option, value in options.items() if option in kept]
-        labels.append(f"{name}({', '.join(words)}){suffix}" if words else f"{name}{suffix}")
-    return labels
+    return [restricted(spec, differing[_label_parts(spec)[0].casefold()] or None) for spec in specs]
+
+
+def restricted(spec: str, kept: Container[str] | None) -> str:
+    """A spec with some of its options; all of them for None."""
+    name, options, suffix = _label_parts(spec)
+    words = [f"{option}={value}" for option, value in options.items() if kept is None or option in kept]
+    return f"{name}({', '.join(words)}){suffix}" if words else f"{name}{suffix}"
 
 
 def differing_options(specs: Iterable[str]) -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from monmdp.errors import MonMDPError, nearest, shown
-from monmdp.figures import curves, environments, heatmaps, scores
+from monmdp.figures import curves, environments, heatmaps, scores, sensitivity
 from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
 from monmdp.figures.style import styled
 from monmdp.study.results import Results
@@ -56,6 +56,12 @@ _KINDS = (
     FigureKind("environments", "every environment as a picture", environments.environments),
     FigureKind("solved", "seeds that ended optimal, as a table: problems × agents", heatmaps.solved),
     FigureKind("steps-to-solve", "seeds solved permanently by each step: all environments", curves.steps_to_solve),
+    FigureKind("sensitivity", "final return over the options in which variants differ", sensitivity.sensitivity),
+    FigureKind(
+        "sensitivity-solved",
+        "seeds that ended optimal over the options in which variants differ",
+        partial(sensitivity.sensitivity, solved=True),
+    ),
     FigureKind("solving", "all runs solved permanently by each part of the training budget", scores.solving),
     FigureKind("profiles", "performance profiles over all problems", scores.profiles),
     FigureKind("profiles-monitors", "performance profiles by monitor", partial(scores.profiles, by_monitor=True)),

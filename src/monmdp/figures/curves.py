@@ -85,12 +85,13 @@ def draw_panels(
     panel_height: float | None = None,
     share_y: bool = True,
     empty: Mapping[Key, str] | None = None,
+    missing: bool = True,
 ) -> Figure:
     """The curves of the agents in `styles`; labels: of the x-axis and the y-axis.
 
     columns: the order of the columns, of which those with a panel are drawn. more: entries of the legend after the
     agents, names: how rows, columns and agents are shown. share_y: the panels of a row have one vertical scale.
-    empty: panels without curves → the reason.
+    empty: panels without curves → the reason. missing: panels name the agents that they lack.
     """
     names, empty = names or {}, empty or {}
     page_width, page_height = style.page_size()
@@ -124,7 +125,9 @@ def draw_panels(
             axes.set_xlim(min(band.x[0] for band in bands.values()), max(band.x[-1] for band in bands.values()))
         finish(axes, bands, key)
         if bands and key not in empty:
-            _draw_curves(axes, bands, styles, names)
+            _draw_curves(axes, bands, styles)
+            if missing:
+                _name_absent(axes, [names.get(agent, agent) for agent in styles if agent not in bands])
         else:
             _draw_empty(axes, empty.get(key, "no runs"))
     return figure
@@ -149,14 +152,12 @@ def _draw_empty(axes: Axes, reason: str) -> None:
               size=style.TICK, color=style.FADED)  # fmt: skip
 
 
-def _draw_curves(
-    axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle], names: Mapping[str, str]
-) -> None:
-    """The curves of agents in a panel, the first one on top; missing ones are named.
+def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
+    """The curves of agents in a panel, the first one on top.
 
     An interval is a shade, where the mean is inside the panel; shades of many curves are lighter.
     """
-    alpha = max(min(0.22, 1.8 / len(bands)), 0.06)
+    alpha = max(min(0.22, 1.32 / len(bands)), 0.06)
     for order, (agent, look) in enumerate(reversed(styles.items()), 2):
         if agent in bands:
             x, mean, low, high, _ = bands[agent]
@@ -166,7 +167,11 @@ def _draw_curves(
                     color=look.colour, alpha=alpha, linewidth=0, zorder=order - 0.5,
                 )  # fmt: skip
             axes.plot(x, mean, zorder=order, **look.line)
-    if absent := [names.get(agent, agent) for agent in styles if agent not in bands]:
+
+
+def _name_absent(axes: Axes, absent: Sequence[str]) -> None:
+    """The names of agents without a curve, at the bottom of a panel."""
+    if absent:
         text = "no " + (", ".join(absent) if len(absent) <= 2 else f"{len(absent)} agents")
         box = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}
         axes.text(0.5, 0.03, wrapped(text, 0.7, size=style.SMALL), transform=axes.transAxes, ha="center", va="bottom",
@@ -240,10 +245,12 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
         for optimum in optima.get(problem, ()):
             axes.axhline(optimum, zorder=1, **OPTIMUM)
         lost = {agent: float(band.mean[-1]) for agent, band in bands.items() if band.mean[-1] < low}
-        for i, (agent, value) in enumerate(lost.items(), 1):
-            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= 2 else "")
+        parts = _intervals(panels)
+        for i, (agent, value) in enumerate(lost.items()):  # between the numbers at the ticks
+            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= parts else "")
+            x = (i % parts + 0.25 + 0.5 * (i // parts + 0.5) / -(-len(lost) // parts)) / parts
             axes.annotate(
-                text, (i / (len(lost) + 1), 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
+                text, (x, 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
                 ha="center", va="top", size=style.TICK - 0.5, color=data.styles[agent].colour,
             )  # fmt: skip
 
@@ -393,13 +400,18 @@ def _panels(data: FigureData, band: Callable[[CellResults], Band | None], main: 
     return panels
 
 
+def _intervals(panels: Panels) -> int:
+    """The number of intervals of the axis of training steps."""
+    return 4 if len(panels) == 1 else 2
+
+
 def _grid(data: FigureData, panels: Panels, y_label: str, finish: Finish, **options: Any) -> Drawing:
     """Curves over training steps in panels of environments × monitors. options: those of `draw_panels`."""
     styles = {agent: look for agent, look in data.styles.items() if any(agent in bands for bands in panels.values())}
 
     def finish_steps(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         finish(axes, bands, problem)
-        show_steps(axes, 4 if len(panels) == 1 else 2)
+        show_steps(axes, _intervals(panels))
 
     options["names"] = data.results.labels | options.get("names", {})
     figure = draw_panels(panels, data.results.monitors, styles, (STEPS, y_label), finish_steps, **options)

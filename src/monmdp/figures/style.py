@@ -54,7 +54,7 @@ KNOWN: dict[str, AgentStyle] = {
 OTHER_COLOURS = ("#56B4E9", "#882255", "#999933", "#44AA99", "#332288", "#7F7F7F", "#AA4499", "#8B5A2B")
 OTHER_DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1)), (0, (1, 1)), (0, (4, 1, 1, 1)), (0, (8, 1.5, 1, 1.5, 1, 1.5)))
 #: Tones of one colour that can be told apart, and the brightness of the darkest and the lightest.
-TONES, BRIGHTNESS = 6, (0.18, 0.78)
+TONES, BRIGHTNESS = 6, (0.18, 0.72)
 #: Weights of red, green and blue in the brightness of a colour.
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 
@@ -83,7 +83,7 @@ def _variant_styles(variants: Sequence[str], base: AgentStyle, solid: bool, sing
     options = [dict(re.findall(r"(\w+)[= ]((?:[^,()\[\]]|\([^)]*\)|\[[^\]]*\])+)", text)) for text in variants]
     values = {name: {chosen.get(name, "") for chosen in options} for chosen in options for name in chosen}
     main = max(values, key=lambda name: len(values[name]), default="")
-    tone_of = {value: i for i, value in enumerate(sorted(values.get(main, {""}), key=_in_order))}
+    tone_of = {value: i for i, value in enumerate(sorted(values.get(main, {""}), key=in_order))}
     rest = [tuple(sorted((name, v) for name, v in chosen.items() if name != main)) for chosen in options]
     dash_of = {others: i for i, others in enumerate(dict.fromkeys(rest))}
     places = [(tone_of[o.get(main, "")], dash_of[r]) for o, r in zip(options, rest, strict=True)]
@@ -97,7 +97,7 @@ def _variant_styles(variants: Sequence[str], base: AgentStyle, solid: bool, sing
     return {variant: AgentStyle(*line) for variant, line in zip(variants, lines, strict=True)}
 
 
-def _in_order(value: str) -> tuple[int, float, str]:
+def in_order(value: str) -> tuple[int, float, str]:
     """Orders values of an option: numbers by size, then texts."""
     try:
         return 0, float(value), ""

@@ -210,7 +210,7 @@ class Results:
             matches = matches or [agent for agent in self.agents if class_name(agent).casefold() == text]
             chosen.update(matches or [self.agents[check.find(given, self.agents, "agent", "The folder")]])
         narrowed = copy.copy(self)
-        for derived in ("problems", "options"):
+        for derived in ("problems", "labels", "options"):
             narrowed.__dict__.pop(derived, None)
         narrowed.cells = {names: cell for names, cell in self.cells.items() if names[2] in chosen}
         narrowed._index()
