@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
+from tyro.conf import arg
 
 from monmdp import check
 from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
@@ -34,6 +35,7 @@ class Reproduce(Command):
 
     Examples: monmdp reproduce --preset quick --out results
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
+              monmdp reproduce --envs Loop --monitors Ask --agents "Directed(beta_bar={0.01, 0.1})"
     """
 
     preset: Annotated[str | None, option("paper")] = None
@@ -41,9 +43,10 @@ class Reproduce(Command):
     sweep: Annotated[Path | None, option("none")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
     out: Path = Path("results")  # The results folder.
     seeds: Annotated[int | None, SWEEPS_OWN] = None  # Number of seeds per problem and agent.
-    envs: Annotated[str | None, SWEEPS_OWN] = None  # Environments, separated by commas.
-    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, separated by commas.
-    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, separated by commas.
+    envs: Annotated[str | None, SWEEPS_OWN, arg(aliases=["--environments"])] = None
+    """Environments, separated by commas, with any options; braces are a grid: "Empty(rows={5, 9})"."""
+    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
+    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)".
     steps: Annotated[int | None, SWEEPS_OWN] = None  # Training steps per run.
     budget: Annotated[float | None, option("1")] = None  # Fraction of the paper's training steps, such as 0.1.
     points: Annotated[int | None, SWEEPS_OWN] = None  # Number of recording points per run.
@@ -102,7 +105,7 @@ def split(text: str | None) -> list[str] | None:
         return None
     names, depth = [""], 0
     for letter in text:
-        depth += (letter in "([") - (letter in ")]")
+        depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
             names.append("")
         else:
@@ -150,7 +153,11 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
     cores = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
     seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
+    jobs = [batch.job for batch in report.requested]
     return {
+        "environments": f"{len({job.problem.environment.name for job in jobs}):,}",
+        "monitors": f"{len({job.problem.monitor.name for job in jobs}):,}",
+        "agents": f"{len({job.agent_name for job in jobs}):,}",
         "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
         "runs done already": f"{report.skipped:,}",
