@@ -119,7 +119,8 @@ def _table(cells: list[dict[str, Any]], labels: list[list[str]]) -> tuple[list[s
 
 def _verify(results: StoredResults, messages: Console) -> None:
     """Report the files that were read; damaged ones are moved away, so that reproduce repeats their runs."""
-    from monmdp.study.store import Store, WriteError
+    from monmdp.files import WriteError
+    from monmdp.study.store import Store
 
     intact = sum(len(entries) for kinds in results.files.values() for entries in kinds.values())
     for path, message in results.damage.items():

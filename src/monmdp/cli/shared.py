@@ -121,7 +121,7 @@ def check_file(path: Path | None, *suffixes: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; if that fails, write it in the temporary folder and say so in the error."""
-    from monmdp.study.store import WriteError, write_atomically
+    from monmdp.files import WriteError, write_atomically
 
     try:
         write_atomically(path.resolve(), content)
