@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress, write_file
+from monmdp.cli.shared import Command, Device, Flag, Json, check_file, option, print_json, print_line, progress, write_file
 from monmdp.errors import MonMDPError
 from monmdp.tables import markdown, terminal
 
@@ -215,10 +215,10 @@ class Bench(Command):
               monmdp bench --device cuda
     """
 
-    quick: bool = False  # Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100.
+    quick: Flag = False  # Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100.
     device: Device = "cpu"
     json: Json = False
-    save: Annotated[Path | None, option("none")] = None  # Markdown file for the results (.md).
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None  # Markdown file for the results (.md).
 
     def run(self, console: Console) -> None:
         from monmdp.paper import benchmark

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line, print_warnings, progress
+from monmdp.cli.shared import Command, Flag, Json, ProblemArguments, option, print_json, print_line, print_warnings, progress
 from monmdp.tables import terminal
 
 #: Attributes of a solution that `monmdp solve` prints.
@@ -92,9 +92,9 @@ class Solve(ProblemArguments):
               monmdp solve Bottleneck "Ask(never_observable=column)"
     """
 
-    minimum_reward: Annotated[float | None, option("the environment's smallest reward")] = None
+    minimum_reward: Annotated[float | None, option("the environment's smallest reward", metavar="NUMBER")] = None
     """Lower bound of rewards that can never be observed, used by the minimax return."""
-    diameter: bool = False  # Also compute the diameter: the largest expected number of steps between two states.
+    diameter: Flag = False  # Also compute the diameter: the largest expected number of steps between two states.
     json: Json = False
 
     def run(self, console: Console) -> None:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
 from monmdp import check
-from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
+from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
-SWEEPS_OWN = option("as in the sweep")
+sweeps_own = partial(option, "as in the sweep", None)
 
 
 @dataclass(frozen=True)
@@ -36,22 +37,22 @@ class Reproduce(Command):
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
     """
 
-    preset: Annotated[str | None, option("paper")] = None
+    preset: Annotated[str | None, option("paper", metavar="NAME")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
-    sweep: Annotated[Path | None, option("none")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
-    out: Path = Path("results")  # The results folder.
-    seeds: Annotated[int | None, SWEEPS_OWN] = None  # Number of seeds per problem and agent.
-    envs: Annotated[str | None, SWEEPS_OWN] = None  # Environments, separated by commas.
-    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, separated by commas.
-    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, separated by commas.
-    steps: Annotated[int | None, SWEEPS_OWN] = None  # Training steps per run.
-    budget: Annotated[float | None, option("1")] = None  # Fraction of the paper's training steps, such as 0.1.
-    points: Annotated[int | None, SWEEPS_OWN] = None  # Number of recording points per run.
-    shard: str = "1/1"  # Run only part i of n, as in 2/4, for job arrays; all parts may share a folder.
-    on: str = "here"  # Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT.
+    sweep: Annotated[Path | None, option("none", metavar="FILE")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
+    out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.
+    seeds: Annotated[int | None, sweeps_own("N")] = None  # Number of seeds per problem and agent.
+    envs: Annotated[str | None, sweeps_own("NAMES")] = None  # Environments, separated by commas.
+    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, separated by commas.
+    agents: Annotated[str | None, sweeps_own("NAMES")] = None  # Agents, separated by commas.
+    steps: Annotated[int | None, sweeps_own("N")] = None  # Training steps per run.
+    budget: Annotated[float | None, option("1", metavar="NUMBER")] = None  # Fraction of the paper's training steps, such as 0.1.
+    points: Annotated[int | None, sweeps_own("N")] = None  # Number of recording points per run.
+    shard: Annotated[str, option(metavar="I/N")] = "1/1"  # Run only part i of n, as in 2/4, for job arrays; all parts may share a folder.
+    on: Annotated[str, option(metavar="PLACE")] = "here"  # Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT.
     threads: Threads = None
     device: Device = "cpu"
-    dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
+    dry_run: Flag = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
         from monmdp.study.runner import plan_sweep, run_sweep

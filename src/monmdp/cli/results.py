@@ -15,7 +15,7 @@ from tyro.conf import Positional, arg
 
 from monmdp import check
 from monmdp.cli import shared
-from monmdp.cli.shared import Command, Folder, Json, option, print_json, print_line, print_warnings, progress
+from monmdp.cli.shared import Command, Flag, Folder, Json, option, print_json, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError
 from monmdp.tables import csv_text, markdown, terminal
 
@@ -40,8 +40,8 @@ class Results(Command):
     """
 
     folder: Folder = Path("results")
-    verify: bool = False  # Read every file completely and check it; exit code 2 if any is damaged.
-    compact: bool = False  # Merge the files of each environment, monitor and agent into one.
+    verify: Flag = False  # Read every file completely and check it; exit code 2 if any is damaged.
+    compact: Flag = False  # Merge the files of each environment, monitor and agent into one.
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -100,7 +100,7 @@ class Report(Command):
     """
 
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("report.html in the results folder")] = None  # The file to write.
+    out: Annotated[Path | None, option("report.html in the results folder", metavar="FILE")] = None  # The file to write.
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
@@ -121,12 +121,12 @@ class Figure(Command):
               monmdp figure all results
     """
 
-    name: Annotated[Positional[str], arg(metavar="NAME")] = "list"
+    name: Annotated[Positional[str], arg(metavar="[NAME]")] = "list"
     """A figure such as returns or solved; all for every figure that the data allow; list for their names."""
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("figures in the results folder")] = None  # Folder for the files.
-    env: Annotated[str | None, option("RiverSwim")] = None  # Environment, for figures that show one problem.
-    monitor: Annotated[str | None, option("Button")] = None  # Monitor, for figures that show one problem.
+    out: Annotated[Path | None, option("figures in the results folder", metavar="FOLDER")] = None  # Folder for the files.
+    env: Annotated[str | None, option("RiverSwim", metavar="ENVIRONMENT")] = None  # Environment, for figures that show one problem.
+    monitor: Annotated[str | None, option("Button", metavar="MONITOR")] = None  # Monitor, for figures that show one problem.
 
     def run(self, console: Console) -> None:
         from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
@@ -170,7 +170,7 @@ class Claims(Command):
 
     folder: Folder = Path("results")
     out: Annotated[Path | None, option("claims.md in the results folder")] = None  # The file to write, .md or .csv.
-    details: bool = False  # Also show and write the result for every single problem.
+    details: Flag = False  # Also show and write the result for every single problem.
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -233,9 +233,9 @@ class Export(Command):
 
     folder: Folder = Path("results")
     to: Literal["tensorboard", "wandb"] = "tensorboard"  # The format.
-    out: Path = Path("exported")  # A new folder for the files.
-    average: bool = False  # One run per problem and agent, the mean of its seeds, instead of one run per seed.
-    points: Annotated[int | None, option("all")] = None  # Largest number of recording points per run.
+    out: Annotated[Path, option(metavar="FOLDER")] = Path("exported")  # A new folder for the files.
+    average: Flag = False  # One run per problem and agent, the mean of its seeds, instead of one run per seed.
+    points: Annotated[int | None, option("all", metavar="N")] = None  # Largest number of recording points per run.
 
     def run(self, console: Console) -> None:
         from monmdp.study.export import to_tensorboard, to_wandb

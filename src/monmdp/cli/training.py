@@ -45,8 +45,8 @@ LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
 class TrainingArguments(ProblemArguments):
     """A problem, an agent and the number of training steps."""
 
-    agent: str = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
-    steps: Annotated[int | None, option("the paper's budget, on the paper's problems")] = None
+    agent: Annotated[str, option(metavar="AGENT")] = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
+    steps: Annotated[int | None, option("the paper's budget, on the paper's problems", metavar="N")] = None
     """Training steps per run."""
 
 
@@ -57,17 +57,17 @@ class Train(TrainingArguments):
     Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
     """
 
-    seeds: int = 10  # Number of seeds; trains the seeds 0, 1, 2, …
-    points: Annotated[int | None, option("1,000, at most one per step")] = None
+    seeds: Annotated[int, option(metavar="N")] = 10  # Number of seeds; trains the seeds 0, 1, 2, …
+    points: Annotated[int | None, option("1,000, at most one per step", metavar="N")] = None
     """Number of evaluations during training, evenly spaced."""
     evaluation: Literal["exact", "sampled"] = "exact"
     """Returns are computed exactly from the model, or estimated from test episodes as in the paper."""
     threads: shared.Threads = None
     device: shared.Device = "cpu"
     json: shared.Json = False
-    plot: Annotated[Path | None, option("none")] = None
+    plot: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for a plot of the mean return with its 95% confidence interval: .png, .pdf or .svg."""
-    save: Annotated[Path | None, option("none")] = None
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for the results: .csv for the curves, .npz for curves and final tables."""
 
     def run(self, console: Console) -> None:
@@ -160,9 +160,9 @@ class Watch(TrainingArguments):
     Example: monmdp watch Hazard Button --agent Directed --speed 10
     """
 
-    seed: int = 0  # The seed of the run.
-    fps: float = 10.0  # Pictures per second.
-    speed: int = 1  # Training steps per picture at the start.
+    seed: Annotated[int, option(metavar="N")] = 0  # The seed of the run.
+    fps: Annotated[float, option(metavar="NUMBER")] = 10.0  # Pictures per second.
+    speed: Annotated[int, option(metavar="N")] = 1  # Training steps per picture at the start.
 
     def run(self, console: Console) -> None:
         from monmdp.protocol import paper_job
