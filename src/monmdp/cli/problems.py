@@ -9,7 +9,17 @@ from typing import Annotated, Any
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Flag, Json, ProblemArguments, option, print_json, print_line, print_warnings, progress
+from monmdp.cli.shared import (
+    Command,
+    Flag,
+    Json,
+    ProblemArguments,
+    option,
+    print_json,
+    print_line,
+    print_warnings,
+    progress,
+)
 from monmdp.tables import terminal
 
 #: Attributes of a solution that `monmdp solve` prints.

@@ -16,7 +16,7 @@ from tyro.conf import Positional, arg
 from monmdp import check
 from monmdp.cli import shared
 from monmdp.cli.shared import Command, Flag, Folder, Json, option, print_json, print_line, print_warnings, progress
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural, shown
 from monmdp.tables import csv_text, markdown, terminal
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs", "solved")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
-VERDICTS = {"confirmed": "green", "not confirmed": "red", "not enough data": "yellow"}
+CONFIRMED, UNKNOWN = "confirmed", "not enough data"
+VERDICTS = {CONFIRMED: "green", "not confirmed": "red", UNKNOWN: "yellow"}
 VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {out}/wandb/offline-run-*"}
 
 
@@ -41,7 +42,7 @@ class Results(Command):
 
     folder: Folder = Path("results")
     verify: Flag = False  # Read every file completely and check it; exit code 2 if any is damaged.
-    compact: Flag = False  # Merge the files of each environment, monitor and agent into one.
+    compact: Flag = False  # Merge the files of each problem and agent into one.
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -52,7 +53,7 @@ class Results(Command):
         messages = shared.new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = study.compact(self.folder)
-            print_line(messages, f"Merged {before} files into {after}.")
+            print_line(messages, f"Merged {plural(before, 'file')} into {after}.")
         results = study.Results(self.folder, required=False)
         if self.verify:
             _verify(results, messages)
@@ -64,7 +65,7 @@ class Results(Command):
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
             return
         rows = [[*(str(cell[name]) for name in RUN_COLUMNS[:-1]), f"{cell['solved']:.0%}"] for cell in cells]
-        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrrr"))
+        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {plural(runs, 'run')}, {readable(size)}", "lllrrr"))
         print_warnings(console, results.damaged)
 
 
@@ -86,8 +87,9 @@ def _verify(results: StoredResults, messages: Console) -> None:
             fate = str(error)
         print_line(messages, f"{message} {fate}")
     if damaged := len(results.damage):
-        raise MonMDPError(f"{damaged} of {intact + damaged} files are damaged; monmdp reproduce repeats their runs.")
-    print_line(messages, f"All {intact} files are intact.")
+        total = plural(intact + damaged, "file")
+        raise MonMDPError(f"Damaged: {damaged} of {total}; monmdp reproduce repeats their runs.")
+    print_line(messages, f"Every file is intact: {plural(intact, 'file')}.")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ class Report(Command):
     """
 
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("report.html in the results folder", metavar="FILE")] = None  # The file to write.
+    out: Annotated[Path | None, option("report.html in the results folder", metavar="FILE")] = None
+    """The file to write."""
 
     def run(self, console: Console) -> None:
         from monmdp.machine import readable
@@ -124,9 +127,12 @@ class Figure(Command):
     name: Annotated[Positional[str], arg(metavar="[NAME]")] = "list"
     """A figure such as returns or solved; all for every figure that the data allow; list for their names."""
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("figures in the results folder", metavar="FOLDER")] = None  # Folder for the files.
-    env: Annotated[str | None, option("RiverSwim", metavar="ENVIRONMENT")] = None  # Environment, for figures that show one problem.
-    monitor: Annotated[str | None, option("Button", metavar="MONITOR")] = None  # Monitor, for figures that show one problem.
+    out: Annotated[Path | None, option("figures in the results folder", metavar="FOLDER")] = None
+    """Folder for the files."""
+    env: Annotated[str | None, option("RiverSwim", metavar="ENVIRONMENT")] = None
+    """Environment, for figures that show one problem."""
+    monitor: Annotated[str | None, option("Button", metavar="MONITOR")] = None
+    """Monitor, for figures that show one problem."""
 
     def run(self, console: Console) -> None:
         from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
@@ -165,12 +171,18 @@ class Figure(Command):
 class Claims(Command):
     """Check the paper's claims against the runs of a results folder.
 
-    Example: monmdp claims results --details --out claims.csv
+    Claims that these runs cannot check are only counted.
+
+    Examples: monmdp claims results
+              monmdp claims results --claim 4
     """
 
     folder: Folder = Path("results")
-    out: Annotated[Path | None, option("claims.md in the results folder")] = None  # The file to write, .md or .csv.
-    details: Flag = False  # Also show and write the result for every single problem.
+    claim: Annotated[str | None, option("all", metavar="CLAIM")] = None
+    """Show one claim with the result for every problem: its number, or some of its words."""
+    details: Flag = False  # Show and write the result of every claim for every problem.
+    out: Annotated[Path | None, option("claims.md in the results folder", metavar="FILE")] = None
+    """The file to write, .md or .csv; it has all claims."""
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -184,18 +196,64 @@ class Claims(Command):
         with messages.status("checking claims …"):
             claims = check_claims(results)
         counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+        chosen = _chosen(claims, self.claim)
         if self.json:
-            print_json({**counts, "claims": [_as_json(claim) for claim in claims], "damaged": results.damaged})
+            print_json({**counts, "claims": [_as_json(claim) for claim in chosen], "damaged": results.damaged})
+        elif self.details or self.claim is not None:
+            for claim in chosen:
+                _print_claim(console, claims.index(claim) + 1, claim)
         else:
-            rows = [_with_colour(CLAIM_CELLS(claim)) for claim in claims]
-            console.print(terminal(CLAIM_COLUMNS, rows, f"The paper's claims in {self.folder}", lines=True))
-            for claim in claims if self.details else ():
-                rows = [_with_colour(DETAIL_CELLS(detail)) for detail in claim.details]
-                console.print(terminal(DETAIL_COLUMNS, rows, claim.claim))
-            console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + ".")
+            rows = [
+                (f"{number}", Text(claim.verdict, VERDICTS[claim.verdict]), claim.claim)
+                for number, claim in enumerate(claims, 1)
+                if claim.verdict != UNKNOWN
+            ]
+            if rows:
+                console.print(terminal((), rows, f"The paper's claims in {self.folder}", "r"), "")
         print_warnings(messages, results.damaged)
         shared.write_file(out, _as_text(claims, out.suffix, self.details).encode())
         print_line(messages if self.json else console, f"Written to {out}.")
+        if not self.json and self.claim is None:
+            if not self.details:
+                print_line(console, "Details: --claim NUMBER for one claim, --details for all.")
+            print_line(console, _verdict(claims, self.folder), "bold")
+
+
+def _chosen(claims: list[Claim], name: str | None) -> list[Claim]:
+    """The claim with a number or with some words; all claims for None."""
+    if name is None:
+        return claims
+    if name.isdecimal() and 1 <= int(name) <= len(claims):
+        return [claims[int(name) - 1]]
+    matches = [claim for claim in claims if name.casefold() in claim.claim.casefold()]
+    if not matches:
+        raise MonMDPError(f"No claim is called {shown(name)}; give a number from 1 to {len(claims)} or some words.")
+    return matches
+
+
+def _print_claim(console: Console, number: int, claim: Claim) -> None:
+    """A claim, what was expected and measured, and the result for every problem."""
+    facts = [*zip(CLAIM_COLUMNS[1:3], CLAIM_CELLS(claim)[1:3], strict=True)]
+    facts.append(("verdict", Text(claim.verdict, VERDICTS[claim.verdict])))
+    details = [_with_colour(DETAIL_CELLS(detail)) for detail in claim.details]
+    console.print(terminal((), facts, f"{number}  {claim.claim}"), terminal(DETAIL_COLUMNS, details), "")
+
+
+def _verdict(claims: list[Claim], folder: Path) -> str:
+    """How many claims hold of those that the runs of a folder can check, and how to check the others."""
+    checked = [claim for claim in claims if claim.verdict != UNKNOWN]
+    lacking = sum(claim.lacks_runs for claim in claims if claim not in checked)
+    rest = [f"--claim {i}" for i, claim in enumerate(claims, 1) if claim not in checked and not claim.lacks_runs]
+    hold = sum(claim.verdict == CONFIRMED for claim in checked)
+    lines = [f"{hold} of {plural(len(checked), 'claim')} that these runs can check {'holds' if hold == 1 else 'hold'}."]
+    if not checked:
+        lines = [f"These runs are not enough to check any of the paper's {len(claims)} claims."]
+    if lacking:
+        need = "needs" if lacking == 1 else "need"
+        lines.append(f"{plural(lacking, 'claim')} {need} more runs: monmdp reproduce --preset paper --out {folder}")
+    if rest:
+        lines.append(f"{plural(len(rest), 'claim')} without an answer; for the reason: {', '.join(rest)}")
+    return "\n".join(lines)
 
 
 def _as_json(claim: Claim) -> dict[str, object]:
@@ -244,4 +302,4 @@ class Export(Command):
         with progress("writing runs") as update:
             runs = write(self.folder, self.out, self.average, self.points, progress=update)
         view = VIEWERS[self.to].format(out=self.out)
-        print_line(console, f"{runs:,} runs are in {self.out}; view them with: {view}")
+        print_line(console, f"Written to {self.out}: {plural(runs, 'run')}; view with: {view}")

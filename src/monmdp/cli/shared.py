@@ -57,7 +57,8 @@ class ProblemArguments(Command):
     """Name and options, such as Empty, "Empty(rows=9, columns=9)" or "FrozenLake-v1"."""
     monitor: Annotated[Positional[str], arg(metavar="[MONITOR]")] = "Full"
     """Name and options, such as Ask or "Ask(cost=0.5)"."""
-    discount: Annotated[float, option(metavar="NUMBER")] = 0.99  # Discount factor of the return, at least 0 and below 1.
+    discount: Annotated[float, option(metavar="NUMBER")] = 0.99
+    """Discount factor of the return, at least 0 and below 1."""
 
     def problem(self) -> MonMDP:
         """The problem that these arguments describe."""

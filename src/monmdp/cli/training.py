@@ -26,7 +26,7 @@ from monmdp import check
 from monmdp.cli import shared
 from monmdp.cli.grids import action_symbol, draw_grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.render.text import GLYPHS
 from monmdp.tables import csv_text, terminal
 
@@ -45,7 +45,8 @@ LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
 class TrainingArguments(ProblemArguments):
     """A problem, an agent and the number of training steps."""
 
-    agent: Annotated[str, option(metavar="AGENT")] = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
+    agent: Annotated[str, option(metavar="AGENT")] = "Directed"
+    """Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents."""
     steps: Annotated[int | None, option("the paper's budget, on the paper's problems", metavar="N")] = None
     """Training steps per run."""
 
@@ -122,7 +123,7 @@ def _outcome(curves: Curves) -> dict[str, str]:
     if curves.target_return != curves.optimal_return:
         facts["cautious return"] = f"{curves.target_return:.4f}"
     facts |= {
-        "solved": f"{int(curves.solved.sum())} of {n_seeds} seeds",
+        "solved": f"{int(curves.solved.sum())} of {plural(n_seeds, 'seed')}",
         "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
@@ -179,7 +180,8 @@ class Watch(TrainingArguments):
                 deadline = time.monotonic() + seconds
                 if not paused:
                     last = advance(run, speed)
-                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                state = "paused" if paused else f"{plural(speed, 'step')} per picture"
+                live.update(picture(run, last, state), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
                 for key in keys_pressed(deadline):
@@ -267,7 +269,7 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
         reward = "observed" if last.observed else "hidden"
         facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
-    facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
+    facts["observed"] = f"{plural(metrics['observed'], 'reward')}; explored in {metrics['explored']:.0%} of the steps"
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
     return facts
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from monmdp import check
 from monmdp.agents.base import Agent
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
@@ -51,7 +51,7 @@ def train(
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job = everything.job
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
-    what = f"A result of {len(everything.seeds):,} seeds and {len(job.point_steps) - 1:,} points"
+    what = f"A result of {plural(len(everything.seeds), 'seed')} and {plural(len(job.point_steps) - 1, 'point')}"
     check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.errors import plural
 from monmdp.problem import Floats, Integers, MonMDP
 
 #: A run is solved when its greedy return is at most this, times the scale of the problem, below the target.
@@ -93,13 +94,13 @@ class Curves:
         }
 
     def __repr__(self) -> str:
-        summary = self.summary()
+        summary, seeds, steps = self.summary(), plural(len(self.seeds), "seed"), plural(int(self.steps[-1]), "step")
         outcome = "not evaluated"
         if summary["final_return"] is not None:
             width = "" if summary["final_return_ci"] is None else f" ± {summary['final_return_ci']:.4f}"
             outcome = f"final return {summary['final_return']:.4f}{width} of {self.target_return:.4f}, "
             outcome += f"solved {summary['solved']:.0%}"
         return (
-            f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {summary['steps']} steps: "
+            f"Curves({self.agent} in {self.problem.name}, {seeds} × {steps}: "
             f"{outcome}, {summary['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
         )
