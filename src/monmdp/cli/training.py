@@ -24,7 +24,7 @@ from rich.text import Text
 
 from monmdp import check
 from monmdp.cli import shared
-from monmdp.cli.grids import action_symbol, draw_grids
+from monmdp.cli.grids import Grids, action_symbol
 from monmdp.cli.shared import ProblemArguments, option, print_line
 from monmdp.errors import MonMDPError, plural
 from monmdp.render.text import GLYPHS
@@ -289,4 +289,4 @@ def _grids(run: Run) -> RenderableType:
         tile = "" if marks or glyph == GLYPHS["."] else glyph
         return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
 
-    return draw_grids(problem, content)
+    return Grids(problem, content)

@@ -124,7 +124,7 @@ class GridWorld(Environment):
 
     @property
     def layout(self) -> Layout:
-        return Layout(tuple(self.map), tuple(self.states))
+        return Layout(tuple(self.map), tuple(self.states), tuple((symbol, tile.name) for symbol, tile in TILES.items()))
 
     def _tile(self, cell: Cell) -> Tile:
         return TILES[self.map[cell[0]][cell[1]]]
