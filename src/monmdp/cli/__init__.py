@@ -126,12 +126,13 @@ class _Page(io.TextIOWrapper):
     """A page of help in memory, with the characters and colours that standard output can show."""
 
     def __init__(self) -> None:
-        super().__init__(io.BytesIO(), getattr(sys.stdout, "encoding", None) or "utf-8", "replace", write_through=True)
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, getattr(sys.stdout, "encoding", None) or "utf-8", "replace", write_through=True)
         self.isatty = sys.stdout.isatty  # type: ignore[method-assign]
 
     def getvalue(self) -> str:
         """What was written."""
-        return self.buffer.getvalue().decode(self.encoding)
+        return self._bytes.getvalue().decode(self.encoding)
 
 
 def _arguments(name: str) -> dict[str, tuple[str, str]]:

@@ -269,7 +269,9 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
         reward = "observed" if last.observed else "hidden"
         facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
-    facts["observed"] = f"{plural(metrics['observed'], 'reward')}; explored in {metrics['explored']:.0%} of the steps"
+    facts["observed"] = (
+        f"{plural(int(metrics['observed']), 'reward')}; explored in {metrics['explored']:.0%} of the steps"
+    )
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
     return facts
 
