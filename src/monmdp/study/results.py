@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 #: How often a folder is read when files disappear meanwhile.
 ATTEMPTS = 5
 #: Settings by which cells of the same names may differ, in the order in which a label lists them.
-_DISTINGUISHING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
+_DISTINGUISHING = (
+    "steps",
+    "points",
+    "discount",
+    "evaluation",
+    "agent_options",
+    "agent_code",
+    "problem",
+    "trajectories",
+)
 
 
 @dataclass(frozen=True, eq=False)
