@@ -48,6 +48,22 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
 
 
+#: Statistics of a curve over seeds: name → function of values [runs, ...] to its interval along axis 0.
+STATISTICS: dict[str, Callable[[npt.ArrayLike], Interval]] = {
+    "mean": mean_interval,
+    "median": lambda values: bootstrap(values, partial(np.median, axis=0), repeats=500),
+    "iqm": lambda values: bootstrap(values, _interquartile_means, repeats=500),
+}
+
+
+def _interquartile_means(values: Floats) -> Floats:
+    """Mean of the middle half along axis 0."""
+    from scipy.stats import trim_mean
+
+    means: Floats = trim_mean(values, 0.25, axis=0)
+    return means
+
+
 def wilson(successes: npt.ArrayLike, runs: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Fraction of successes with Wilson's score interval (1927); integers, or arrays that broadcast."""
     from scipy.special import ndtri

@@ -137,19 +137,20 @@ class _Page(io.TextIOWrapper):
 
 def _arguments(name: str) -> dict[str, tuple[str, str]]:
     """Argument of a command → its kind, "positional", "list" or "single", and the word for its value in the help."""
-    arguments = {}
+    arguments: dict[str, tuple[str, str]] = {}
     for field, hint in get_type_hints(COMMANDS[name], include_extras=True).items():
         notes = getattr(hint, "__metadata__", ())
         metavar = next((note.metavar for note in notes if getattr(note, "metavar", None)), "")
         several = get_origin(get_args(hint)[0] if notes else hint) in (list, tuple)
         kind = "positional" if POSITIONAL in notes else "list" if several else "single"
-        arguments[field.replace("_", "-")] = kind, metavar
+        aliases = [name for note in notes for name in getattr(note, "aliases", None) or ()]
+        arguments |= dict.fromkeys([f"--{field.replace('_', '-')}", *aliases], (kind, metavar))
     return arguments
 
 
 def _check_options(name: str, words: list[str]) -> None:
     """Raise an error for the first option that the command does not have, or that is given twice."""
-    options = {f"--{field}": kind for field, (kind, _) in _arguments(name).items() if kind != "positional"}
+    options = {option: kind for option, (kind, _) in _arguments(name).items() if kind != "positional"}
     given: set[str] = set()
     for word in words:
         option = word.partition("=")[0].replace("_", "-")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
+from tyro.conf import arg
 
 from monmdp import check
 from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, progress
@@ -35,6 +36,7 @@ class Reproduce(Command):
 
     Examples: monmdp reproduce --preset quick --out results
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
+              monmdp reproduce --envs Loop --monitors Ask --agents "Directed(beta_bar={0.01, 0.1})"
     """
 
     preset: Annotated[str | None, option("paper", metavar="NAME")] = None
@@ -43,9 +45,11 @@ class Reproduce(Command):
     """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.
     seeds: Annotated[int | None, sweeps_own("N")] = None  # Number of seeds per problem and agent.
-    envs: Annotated[str | None, sweeps_own("NAMES")] = None  # Environments, separated by commas.
-    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, separated by commas.
-    agents: Annotated[str | None, sweeps_own("NAMES")] = None  # Agents, separated by commas.
+    envs: Annotated[str | None, sweeps_own("NAMES"), arg(aliases=["--environments"])] = None
+    """Environments, separated by commas, with any options; braces are a grid: "Empty(rows={5, 9})"."""
+    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
+    agents: Annotated[str | None, sweeps_own("NAMES")] = None
+    """Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)"."""
     steps: Annotated[int | None, sweeps_own("N")] = None  # Training steps per run.
     budget: Annotated[float | None, option("1", metavar="NUMBER")] = None
     """Fraction of the paper's training steps, such as 0.1."""
@@ -108,7 +112,7 @@ def split(text: str | None) -> list[str] | None:
         return None
     names, depth = [""], 0
     for letter in text:
-        depth += (letter in "([") - (letter in ")]")
+        depth += (letter in "([{") - (letter in ")]}")
         if letter == "," and depth == 0:
             names.append("")
         else:
@@ -156,7 +160,11 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
     cores = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
     seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
+    jobs = [batch.job for batch in report.requested]
     return {
+        "environments": f"{len({job.problem.environment.name for job in jobs}):,}",
+        "monitors": f"{len({job.problem.monitor.name for job in jobs}):,}",
+        "agents": f"{len({job.agent_name for job in jobs}):,}",
         "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
         "runs done already": f"{report.skipped:,}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tyro.conf import Positional, arg
 
 from monmdp import check
 from monmdp.cli import shared
+from monmdp.cli.reproduce import split
 from monmdp.cli.shared import Command, Flag, Folder, Json, option, print_json, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError, plural, shown
 from monmdp.tables import csv_text, markdown, terminal
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from monmdp.study.results import CellResults
     from monmdp.study.results import Results as StoredResults
 
-RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs", "solved")
+NAMES = ("environment", "monitor", "agent")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
@@ -35,14 +37,20 @@ VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {ou
 
 @dataclass(frozen=True)
 class Results(Command):
-    """List the runs of a results folder; verify or merge its files.
+    """Show the final return of each agent in each problem of a results folder; verify or merge its files.
 
-    Example: monmdp results results --verify
+    The return is the mean over runs ± its 95% interval. Names show the options that differ in this folder; columns
+    that would have one value are in the title.
+
+    Examples: monmdp results results --out table.csv
+              monmdp results results --verify
     """
 
     folder: Folder = Path("results")
     verify: Flag = False  # Read every file completely and check it; exit code 2 if any is damaged.
     compact: Flag = False  # Merge the files of each problem and agent into one.
+    out: Annotated[Path | None, option("none", metavar="FILE")] = None
+    """File for the table: .md, or .csv with full names, all digits and a column for each option that differs."""
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -50,29 +58,64 @@ class Results(Command):
         from monmdp.study import results as study
         from monmdp.study.store import Store
 
+        shared.check_file(self.out, ".csv", ".md")
         messages = shared.new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = study.compact(self.folder)
             print_line(messages, f"Merged {plural(before, 'file')} into {after}.")
-        results = study.Results(self.folder, required=False)
+        results = study.Results(self.folder, required=self.out is not None)
         if self.verify:
             _verify(results, messages)
+        chosen = [cell for problem in results.problems for cell in results.of_problem(*problem)]
         with ThreadPoolExecutor() as pool:  # each cell is a file or several
-            cells = list(pool.map(_summary, results.cells.values()))
+            cells = list(pool.map(_summary, chosen))
         runs = sum(cell["runs"] for cell in cells)
         size = sum(path.stat().st_size for path in Store(self.folder).files(".parquet") if path.is_file())
+        labels = [[results.labels[name] for name in (cell.environment, cell.monitor, cell.agent)] for cell in chosen]
+        header, rows, common = _table(cells, labels)
+        align = "".join("l" if name in NAMES else "r" for name in header)
         if self.json:
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
-            return
-        rows = [[*(str(cell[name]) for name in RUN_COLUMNS[:-1]), f"{cell['solved']:.0%}"] for cell in cells]
-        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {plural(runs, 'run')}, {readable(size)}", "lllrrr"))
-        print_warnings(console, results.damaged)
+        else:
+            title = ", ".join([f"{self.folder}: {plural(runs, 'run')}", readable(size), *common])
+            console.print(terminal(header, rows, title, align))
+            print_warnings(console, results.damaged)
+        if self.out is not None:
+            options = [[values[cell.identity] for values in results.options.values()] for cell in chosen]
+            full = [[*cell.values(), *values] for cell, values in zip(cells, options, strict=True)]
+            csv = self.out.suffix == ".csv"
+            text = csv_text([*cells[0], *results.options], full) if csv else markdown(header, rows, align) + "\n"
+            shared.write_file(self.out, text.encode())
+            print_line(messages, f"Table written to {self.out}.")
 
 
 def _summary(cell: CellResults) -> dict[str, Any]:
-    """Names, steps and number of runs of a cell, and the fraction that ended with the target return."""
-    names = {key: cell.settings[key] for key in ("environment", "monitor", "agent", "steps")}
-    return {**names, "cell": cell.identity, "runs": len(cell.seeds), "solved": float(cell.solved.mean())}
+    """Names, settings and outcome of a cell; None where the runs were not evaluated, or one run has no interval."""
+    names = {key: cell.settings[key] for key in (*NAMES, "steps")}
+    final, half = float(cell.final_returns.mean()), cell.final_return_ci
+    return {
+        **names,
+        "runs": len(cell.seeds),
+        "final_return": None if math.isnan(final) else final,
+        "final_return_ci": None if math.isnan(half) else half,
+        "optimal_return": cell.optimal_return,
+        "solved": None if math.isnan(final) else float(cell.solved.mean()),
+        "cell": cell.identity,
+    }
+
+
+def _table(cells: list[dict[str, Any]], labels: list[list[str]]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Header and rows for readers, and what all rows would share: environment, monitor, steps or seeds."""
+    settings = [[*names, f"{cell['steps']:,}", str(cell["runs"])] for cell, names in zip(cells, labels, strict=True)]
+    header = [*NAMES, "steps", "seeds"]
+    shown = [i for i, name in enumerate(header) if name == "agent" or len({row[i] for row in settings}) != 1]
+    common = [f"{name} {settings[0][i]}" for i, name in enumerate(header) if i not in shown]
+    rows = []
+    for cell, row in zip(cells, settings, strict=True):
+        mean, half, solved = cell["final_return"], cell["final_return_ci"], cell["solved"]
+        outcome = "–" if mean is None else f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
+        rows.append([*(row[i] for i in shown), outcome, "–" if solved is None else f"{solved:.0%}"])
+    return [*(header[i] for i in shown), "return ± 95%", "solved"], rows, common
 
 
 def _verify(results: StoredResults, messages: Console) -> None:
@@ -121,6 +164,7 @@ class Figure(Command):
 
     Examples: monmdp figure list
               monmdp figure returns results
+              monmdp figure returns results --agents Directed,UCB --size 7x4 --format svg --statistic median
               monmdp figure all results
     """
 
@@ -133,9 +177,17 @@ class Figure(Command):
     """Environment, for figures that show one problem."""
     monitor: Annotated[str | None, option("Button", metavar="MONITOR")] = None
     """Monitor, for figures that show one problem."""
+    agents: Annotated[str | None, option("all", metavar="NAMES")] = None
+    """Agents to show, separated by commas; a class such as Directed stands for its variants."""
+    statistic: Literal["mean", "median", "iqm"] = "mean"
+    """Of curves over seeds, with its 95% interval; iqm is the interquartile mean, of the middle half of the seeds."""
+    size: Annotated[str | None, option("5.5, the width of a paper's text", metavar="INCHES")] = None
+    """Width, such as 7, or width and height, such as 7x4."""
+    format: Annotated[str, option(metavar="NAMES")] = "pdf,png,csv"
+    """Files to write, separated by commas: pdf, png, svg, and csv for the numbers."""
 
     def run(self, console: Console) -> None:
-        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, draw_figures, figure_kind
+        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, FORMATS, draw_figures, figure_kind
         from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
@@ -147,7 +199,13 @@ class Figure(Command):
         if (self.env or self.monitor) and not any(kind.single for kind in kinds):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
+        formats = [text.lower().lstrip(".") for text in split(self.format) or ()]
+        if not formats or not {*formats} <= {*FORMATS}:
+            raise MonMDPError(f"Figures are written as {', '.join(FORMATS)}, not as {shown(self.format)}.")
+        size = None if self.size is None else _inches(self.size)
         results = StoredResults(self.folder)
+        if (agents := split(self.agents)) is not None:
+            results = results.only(agents)
         environment, monitor = DEFAULT_PROBLEM
         if self.env is not None:
             environment = results.environments[check.find(self.env, results.environments, "environment", "The folder")]
@@ -155,16 +213,31 @@ class Figure(Command):
             monitor = results.monitors[check.find(self.monitor, results.monitors, "monitor", "The folder")]
         print_warnings(console, results.damaged)
         n_drawn = 0
-        for drawn, files in draw_figures([kind.name for kind in kinds], results, self.out, (environment, monitor)):
+        names, problem = [kind.name for kind in kinds], (environment, monitor)
+        for drawn, files in draw_figures(names, results, self.out, problem, self.statistic, size, formats):
             if not isinstance(files, MonMDPError):
                 n_drawn += 1
-                print_line(console, f"{drawn}: {files[0]} (and {', '.join(path.suffix for path in files[1:])})")
+                others = ", ".join(path.suffix for path in files[1:])
+                print_line(console, f"{drawn}: {files[0]}" + (f" (and {others})" if others else ""))
             elif name == "all":
                 print_line(console, f"{drawn} is left out: {files}", "yellow")
             else:
                 raise files
         if not n_drawn:
             raise MonMDPError(f"{self.folder} has no data for any figure.")
+
+
+def _inches(text: str) -> tuple[float, float | None]:
+    """`7` → a width, `7x4` → a width and a height, in inches."""
+    try:
+        width, height = (float(part) if part else None for part in text.lower().partition("x")[::2])
+    except ValueError:
+        width = height = None
+    if width is None or not all(1.0 <= inches <= 40.0 for inches in (width, height or 1.0)):
+        raise MonMDPError(
+            f"The size is a width in inches from 1 to 40, such as 7, or 7x4 with a height, not {shown(text)}."
+        )
+    return width, height
 
 
 @dataclass(frozen=True)

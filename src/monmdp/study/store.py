@@ -233,7 +233,7 @@ def _check_columns(schema: Any, kind: str) -> None:
     """Raise an error unless a file has the columns of its kind; metrics may be missing, and others may be there."""
     import pyarrow as pa
 
-    types, names = _column_types(kind), set(schema.names)
+    types, names = column_types(kind), set(schema.names)
     _require(len(names) == len(schema.names), "columns: two of the same name")
     missing = types.keys() - names - {metric.column for metric in METRICS}
     _require(not missing, f"columns: no {', '.join(sorted(missing))}")
@@ -243,7 +243,7 @@ def _check_columns(schema: Any, kind: str) -> None:
         _require(actual in expected, f"type of the column {field.name!r}")
 
 
-def _column_types(kind: str) -> dict[str, Any]:
+def column_types(kind: str) -> dict[str, Any]:
     """Column → type in files of a kind."""
     import pyarrow as pa
 
@@ -260,7 +260,7 @@ def _check_rows(file: Any, kind: str, settings: Mapping[str, Any], seeds: np.nda
     import pyarrow.compute as pc
 
     metrics = {metric.column for metric in METRICS} - {"return"}
-    columns = [name for name in _column_types(kind) if name not in metrics]
+    columns = [name for name in column_types(kind) if name not in metrics]
     table = file.read(columns=columns, use_threads=False)
     for name in {*columns} - {"return"}:
         _require(not table.column(name).null_count, f"missing values of {name!r}")
