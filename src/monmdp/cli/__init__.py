@@ -4,7 +4,9 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,8 +37,8 @@ DESCRIPTION = """usage: monmdp [--version] COMMAND [ARGUMENTS]
 
 Reinforcement learning when rewards cannot always be seen (Monitored MDPs).
 
-Environments, monitors and agents have names, such as Empty, Ask and Directed, in
-any case, and options, as in "Ask(cost=0.5)"; monmdp list shows them. Gymnasium
+Environments, monitors and agents have names, such as Empty, Ask and Directed,
+and options, as in "Ask(cost=0.5)"; monmdp list shows them. Gymnasium
 environments with a transition table work too, such as "FrozenLake-v1".
 """
 EXAMPLES = """
@@ -118,7 +120,9 @@ def _parse(words: list[str]) -> Command:
             raise MonMDPError(f"{_first_sentence(problems.getvalue())}. See monmdp {name} --help.") from None
         positional = [text for kind, text in _arguments(name).values() if kind == "positional"]
         print("usage: monmdp", name, "[OPTIONS]", *positional)  # tyro's is longer than a line
-        print(page.getvalue().partition("\n")[2], end="")
+        width = shutil.get_terminal_size().columns
+        for line in page.getvalue().splitlines()[1:]:
+            print(textwrap.fill(line, width) if line[:1].isalpha() else line)
         raise
 
 

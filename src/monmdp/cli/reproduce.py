@@ -36,7 +36,7 @@ class Reproduce(Command):
 
     Examples: monmdp reproduce --preset quick --out results
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
-              monmdp reproduce --envs Loop --monitors Ask --agents "Directed(beta_bar={0.01, 0.1})"
+              monmdp reproduce --envs Loop --agents "Directed(beta_bar={0.01, 0.1})"
     """
 
     preset: Annotated[str | None, option("paper", metavar="NAME")] = None

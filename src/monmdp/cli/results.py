@@ -37,7 +37,7 @@ VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {ou
 
 @dataclass(frozen=True)
 class Results(Command):
-    """Show the final return of each agent in each problem of a results folder; verify or merge its files.
+    """Show the final return of every agent in a results folder.
 
     The return is the mean over runs ± its 95% interval. Names show the options that differ in this folder; columns
     that would have one value are in the title.
@@ -164,7 +164,7 @@ class Figure(Command):
 
     Examples: monmdp figure list
               monmdp figure returns results
-              monmdp figure returns results --agents Directed,UCB --size 7x4 --format svg --statistic median
+              monmdp figure returns results --agents UCB --size 7x4 --statistic iqm
               monmdp figure all results
     """
 
