@@ -52,7 +52,16 @@ if TYPE_CHECKING:
 #: How often a folder is read when files disappear meanwhile.
 ATTEMPTS = 5
 #: Settings by which cells of the same names may differ, in the order in which a label lists them.
-_DISTINGUISHING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
+_DISTINGUISHING = (
+    "steps",
+    "points",
+    "discount",
+    "evaluation",
+    "agent_options",
+    "agent_code",
+    "problem",
+    "trajectories",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +156,7 @@ class CellResults:
 
     @cached_property
     def steps_until_solved(self) -> Floats:
-        """The recorded step from which each seed stays solved to its end, infinite if it does not end solved, [seed]."""
+        """The recorded step from which each seed stays solved, infinite if it does not end solved, [seed]."""
         scale = 1.0 if self.problem is None else self.problem.scale
         points = solved_points(self.curve("return"), self.target_return - SOLVED_WITHIN * scale)
         return np.append(self.steps, np.inf)[points]

@@ -12,6 +12,7 @@ curves last; a run counts when both are there. A file counts only when the disk 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os

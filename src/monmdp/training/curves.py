@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.files import write_atomically
 from monmdp.join import make
 from monmdp.problem import Floats, Integers, MonMDP
@@ -106,7 +106,7 @@ class Curves:
 
     @property
     def steps_until_solved(self) -> Floats:
-        """The recorded step from which each seed stays solved to its end, infinite if it does not end solved, [seed]."""
+        """The recorded step from which each seed stays solved, infinite if it does not end solved, [seed]."""
         return np.append(self.steps, np.inf)[solved_points(self.returns, self._least_solved)]
 
     @property
@@ -139,14 +139,14 @@ class Curves:
         }
 
     def __repr__(self) -> str:
-        summary = self.summary()
+        summary, seeds, steps = self.summary(), plural(len(self.seeds), "seed"), plural(int(self.steps[-1]), "step")
         outcome = "not evaluated"
         if summary["final_return"] is not None:
             width = "" if summary["final_return_ci"] is None else f" ± {summary['final_return_ci']:.4f}"
             outcome = f"final return {summary['final_return']:.4f}{width} of {self.target_return:.4f}, "
             outcome += f"solved {summary['solved']:.0%}"
         return (
-            f"Curves({self.agent} in {self.problem.name}, {len(self.seeds)} seeds × {summary['steps']} steps: "
+            f"Curves({self.agent} in {self.problem.name}, {seeds} × {steps}: "
             f"{outcome}, {summary['observed']:.0f} rewards observed, {self.seconds:.1f} s)"
         )
 
@@ -199,7 +199,7 @@ class Curves:
         return pd.DataFrame(self.columns())
 
     def save(self, path: Path | str) -> None:
-        """Write everything as .npz, which `Curves.load` reads, or the curves as .csv with one row per seed and point."""
+        """Write everything as .npz, which `load` reads, or the curves as .csv, one row per seed and point."""
         write_atomically(Path(path), self.file_content(Path(path).suffix))
 
     def file_content(self, suffix: str) -> bytes:
