@@ -104,6 +104,20 @@ def progress(description: str) -> Iterator[Callable[..., None]]:
         )
 
 
+def split(text: str | None) -> list[str] | None:
+    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
+    if text is None:
+        return None
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
 def check_file(path: Path | None, *suffixes: str) -> None:
     """Raise unless a file with one of these suffixes can be written at `path`; None is fine."""
     if path is None:
