@@ -1,6 +1,7 @@
 """`monmdp.plot` and `monmdp.heatmap`: figures of curves and tables that are in memory."""
 
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -37,8 +38,8 @@ from monmdp.render.text import action_symbol
 from monmdp.statistics import STATISTICS
 from monmdp.training.curves import Curves
 
-#: Most maps side by side, and the columns of a map of states without positions.
-MAPS, COLUMNS = 4, 10
+#: Most maps side by side, and the largest height of maps in inches.
+MAPS, HEIGHT = 4, 7.0
 #: Inches of a cell of a map: at most, and at least if arrows are to be readable; and their size in points per inch.
 CELL, LEAST_CELL, ARROW = 0.42, 0.16, 25.0
 #: Actions whose values differ by at most this, times the scale of the problem, are equally good.
@@ -76,10 +77,7 @@ def plot(
         optima[key] = sorted({*optima.get(key, ()), one.target_return})
     styles = style.agent_styles(list(dict.fromkeys(label for label, _ in named)))
     if metric == "return":
-        optima = {
-            key: {one.target_return for _, one in named if (one.environment, one.monitor) == key} for key in panels
-        }
-        finish, more = return_axis(panels, {key: sorted(values) for key, values in optima.items()}, styles)
+        finish, more = return_axis(panels, optima, styles)
     elif metric == "beta":
         lowest = min((float(np.nanmin(band.mean)) for b in panels.values() for band in b.values()), default=1.0)
         finish, more = beta_axis([one for _, one in named], lowest / 2)
@@ -152,7 +150,7 @@ def heatmap(
     across = min(len(monitor_states), MAPS)
     down = -(-len(monitor_states) // across)
     with style.styled(None if size is None else size[0]):
-        cell = min(CELL, (style.page_size()[0] - 0.4) / across / shape[1])
+        cell = min(CELL, (style.page_size()[0] - 0.4) / across / shape[1], HEIGHT / down / shape[0])
         figure = Figure(figsize=(0.4 + across * (cell * shape[1] + 0.15), 0.9 + down * (cell * shape[0] + 0.25)))
         grid = figure.subplots(down, across, squeeze=False)
         norm, colours = _norm(colour, log), matplotlib.colormaps["viridis"].with_extremes(bad=style.PALE)
@@ -173,15 +171,19 @@ def heatmap(
             format=lambda value, _: style.number(round(value, 9)),
         )  # fmt: skip
         bar.ax.minorticks_off()
+        if log:
+            ends = math.log10(float(norm.vmin or 1.0)), math.log10(float(norm.vmax or 10.0))
+            bar.set_ticks([float(f"{value:.2g}") for value in np.logspace(*ends, 4)])
         figure.set_layout_engine("compressed")
         figure.suptitle(title or problem.name, size=style.LABEL, weight="bold")
         return _finished(figure, size, path)
 
 
 def _places(problem: MonMDP) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """Row and column of every environment state without a position, in rows of COLUMNS; and the shape of the grid."""
+    """Row and column of every environment state without a position, in rows twice as long as there are; their shape."""
     n_states = len(problem.environment.states)
-    return [divmod(state, COLUMNS) for state in range(n_states)], (-(-n_states // COLUMNS), min(n_states, COLUMNS))
+    columns = math.ceil(math.sqrt(2 * n_states))
+    return [divmod(state, columns) for state in range(n_states)], (math.ceil(n_states / columns), columns)
 
 
 def _norm(values: Floats, log: bool) -> Normalize:
