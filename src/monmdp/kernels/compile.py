@@ -6,11 +6,12 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 
 from monmdp.errors import MonMDPWarning
@@ -102,6 +103,22 @@ def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> 
             finally:
                 numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
     return compiled
+
+
+@contextlib.contextmanager
+def on_compilation(function: Any, announce: Callable[[], None]) -> Iterator[None]:
+    """Within the context, `announce` is called when a kernel begins to compile; not when it is loaded from disk."""
+
+    class Announcer(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if event.data["dispatcher"] is function:
+                announce()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield
 
 
 def inlined(function: Callable[..., Any]) -> Any:
