@@ -10,6 +10,7 @@ from monmdp.gym.registration import register_all
 from monmdp.join import join, make
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.problem import MonMDP
+from monmdp.registry import grid
 
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
@@ -71,6 +72,7 @@ __all__ = [
     "from_gymnasium",
     "goal_relative_diameter",
     "greedy_policy",
+    "grid",
     "join",
     "kernel",
     "load",

@@ -10,18 +10,23 @@ Names come from package metadata; a class is imported when it is first used.
 
 import ast
 import dataclasses
+import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, distributions
+from itertools import product
 from typing import Any, Generic, TypeVar, cast
 
 from monmdp import check
 from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 
 T = TypeVar("T")
+#: The largest number of combinations of a grid.
+MOST_VARIANTS = 10_000
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
+_LABEL = re.compile(r"(?P<spec>[^ (]+(\(.*\))?)(?P<suffix> \[.*\])?", re.DOTALL)
 
 
 class BrokenPluginWarning(MonMDPWarning):
@@ -185,6 +190,15 @@ class Registry(Generic[T]):
 
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     """Split `Name(option=value, …)` into its name and options; values are Python literals, never code."""
+    name, options = _parse(spec)
+    for option, values in options.items():
+        if len(values) != 1:
+            raise MonMDPError(f"In {shown(spec)} the option {option!r} needs one value; only a sweep takes several.")
+    return name, {option: values[0] for option, values in options.items()}
+
+
+def _parse(spec: str) -> tuple[str, dict[str, list[Any]]]:
+    """The name of a spec, and the values of each option: one, or several as in `Ask(cost={0.1, 0.5})`."""
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise MonMDPError(f"{shown(spec)} is not a name or a call such as 'Ask(cost=0.5)'.")
@@ -192,9 +206,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(f"_({match['options'] or ''})", mode="eval").body
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)  # not a call of what another call returns
+        values = [word.value.elts if isinstance(word.value, ast.Set) else [word.value] for word in call.keywords]
         # a bare word is text, so that no inner quotes are needed in a shell
-        values = [word.value for word in call.keywords]
-        literals = [value.id if isinstance(value, ast.Name) else ast.literal_eval(value) for value in values]
+        literals = [[v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for v in several] for several in values]
     except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
         raise MonMDPError(f"The options in {shown(spec)} cannot be parsed; write them as in 'Ask(cost=0.5)'.") from None
     if call.args:
@@ -203,6 +217,39 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     if len(options) < len(literals):
         raise MonMDPError(f"In {shown(spec)} an option is given twice.")
     return match["name"], options
+
+
+def grid(entry: Any, /, **options: Any) -> list[Any]:
+    """Every combination of lists of options: `grid("Directed", alpha=[0.1, 0.5], beta_bar=[0.01, 0.1])`, 4 specs.
+
+    entry: an agent, environment or monitor. A name gives specs; it may contain options, and a class or an object gives
+    objects. A spec with braces is a grid by itself: `"Directed(alpha={0.1, 0.5})"`. The first option changes slowest.
+    """
+    if not isinstance(entry, str) and not dataclasses.is_dataclass(entry):
+        raise MonMDPError(f"A grid is of an agent, environment or monitor, a name or a dataclass, not {shown(entry)}.")
+    name, own = _parse(entry) if isinstance(entry, str) else ("", {})
+    values = own | {option: _grid_values(option, given) for option, given in options.items()}
+    if (size := math.prod(map(len, values.values()))) > MOST_VARIANTS:
+        raise MonMDPError(f"A grid can have {MOST_VARIANTS:,} combinations, not {size:,}; choose fewer values.")
+    chosen = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
+    if not isinstance(entry, str):
+        factory, fixed = (entry, {}) if isinstance(entry, type) else (type(entry), _options_of(entry))
+        return [construct(factory, fixed | combination) for combination in chosen]
+    texts = [", ".join(f"{option}={value!r}" for option, value in combination.items()) for combination in chosen]
+    return [f"{name}({text})" if text else name for text in texts]
+
+
+def _grid_values(option: str, given: Any) -> list[Any]:
+    """The values of an option of a grid, as a list that is not empty."""
+    values = given.tolist() if hasattr(given, "tolist") else list(given) if isinstance(given, range) else given
+    if not isinstance(values, list) or not values:
+        example = f"{option}=[{values!r}]" if isinstance(values, (int, float, str)) else f"{option}=[0.1, 0.5]"
+        raise MonMDPError(f"A grid needs a list of values for {option!r}, as in {example}, not {shown(given)}.")
+    return [value.tolist() if hasattr(value, "tolist") else value for value in values]
+
+
+def _options_of(instance: Any) -> dict[str, Any]:
+    return {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance) if field.init}
 
 
 def construct(factory: Any, options: dict[str, Any]) -> Any:
@@ -256,3 +303,45 @@ def written_spec(name: str, options: Mapping[str, Any]) -> str:
     """A name with options, as in `Ask(cost=0.5)`, the same in every process."""
     words = [f"{key}={value.tolist() if hasattr(value, 'tolist') else value!r}" for key, value in options.items()]
     return re.sub(r" at 0x[0-9a-f]+", "", f"{name}({', '.join(words)})" if words else name)
+
+
+def short_labels(entries: Sequence[Any]) -> list[str]:
+    """One label per agent, environment or monitor, in order: its spec without what all others of its class share.
+
+    entries: specs, classes, or objects with a `name`. Options that all listed entries of a class have in common are
+    dropped; a class with one spec keeps all of its options. A suffix such as ` [steps 100]` stays.
+    `Directed(alpha=0.5, beta_bar=0.1)` and `Directed(alpha=0.5, beta_bar=1.0)` → `Directed(beta_bar=0.1)` and
+    `Directed(beta_bar=1.0)`; beside `Directed`, both keep `alpha`.
+    """
+    specs = [e if isinstance(e, str) else e.__name__ if isinstance(e, type) else str(e.name) for e in entries]
+    differing = differing_options(specs)
+    return [restricted(spec, differing[_label_parts(spec)[0].casefold()] or None) for spec in specs]
+
+
+def restricted(spec: str, kept: Container[str] | None) -> str:
+    """A spec with some of its options; all of them for None."""
+    name, options, suffix = _label_parts(spec)
+    words = [f"{option}={value}" for option, value in options.items() if kept is None or option in kept]
+    return f"{name}({', '.join(words)}){suffix}" if words else f"{name}{suffix}"
+
+
+def differing_options(specs: Iterable[str]) -> dict[str, set[str]]:
+    """Class, case-folded → the options in which the given specs of that class differ."""
+    variants: dict[str, list[dict[str, str]]] = {}
+    for spec in specs:
+        name, options, _ = _label_parts(spec)
+        variants.setdefault(name.casefold(), []).append(options)
+    return {
+        name: {option for given in several for option in given if len({other.get(option) for other in several}) > 1}
+        for name, several in variants.items()
+    }
+
+
+def _label_parts(spec: str) -> tuple[str, dict[str, str], str]:
+    """`Ask(cost=0.5) [steps 100]` → `Ask`, {`cost`: `0.5`}, ` [steps 100]`; what is not a spec is a name."""
+    match = _LABEL.fullmatch(spec)
+    try:
+        name, options = parse_spec(match["spec"] if match else spec)
+    except MonMDPError:  # for example an option that is not a literal
+        return spec, {}, ""
+    return name, {option: repr(value) for option, value in options.items()}, (match and match["suffix"]) or ""

@@ -31,10 +31,14 @@ class Drawing:
 
 @dataclass(eq=False)
 class FigureData:
-    """A results folder, and the problem (environment, monitor) of figures that show a single problem."""
+    """A results folder, and the problem (environment, monitor) of figures that show a single problem.
+
+    statistic: of curves over seeds, a name of `monmdp.statistics.STATISTICS`.
+    """
 
     results: Results
     problem: tuple[str, str] = DEFAULT_PROBLEM
+    statistic: str = "mean"
 
     @cached_property
     def styles(self) -> dict[str, AgentStyle]:

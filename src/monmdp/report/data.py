@@ -13,7 +13,7 @@ from monmdp.figures.style import agent_styles
 from monmdp.join import make
 from monmdp.machine import n_cores
 from monmdp.problem import Floats, Integers, Layout, MonMDP
-from monmdp.statistics import steps_until_solved, wilson
+from monmdp.statistics import wilson
 from monmdp.study.results import CellResults, Results
 from monmdp.study.snapshots import Snapshots, take_snapshots
 from monmdp.training.curves import half_width
@@ -62,7 +62,7 @@ def cell_data(cell: CellResults) -> dict[str, Any]:
     """
     curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
     n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
-    until = steps_until_solved(cell.steps, curves["return"], cell.target_return) if evaluated else np.inf
+    until = cell.steps_until_solved if evaluated else np.inf
     return {
         "seeds": len(cell.seeds),
         "steps": int(cell.steps[-1]),

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import check
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
+from monmdp.files import WriteError
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
-from monmdp.study.store import Store, WriteError
+from monmdp.study.store import Store
 from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
@@ -51,7 +52,7 @@ def train(
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job, settings = everything.job, everything.job.run_settings
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
-    what = f"A result of {len(everything.seeds):,} seeds and {len(job.point_steps) - 1:,} points"
+    what = f"A result of {plural(len(everything.seeds), 'seed')} and {plural(len(job.point_steps) - 1, 'point')}"
     check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))

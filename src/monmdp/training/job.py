@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes, new_memory, own_options
-from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, shown
+from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
 from monmdp.kernels.returns import new_evaluator, sampled_return
@@ -198,7 +198,7 @@ class Job(Target):
         need, pairs = memory_bytes(self.agent, self.world, self.steps), self.world.n_states * self.world.n_actions
         runner = f"A seed of {self.agent_name.partition('(')[0]} in {self.problem.name}"
         advice = "choose a smaller problem, or an agent without a quadratic table, such as DirectedModel"
-        room = check_memory(need, f"{runner} with {pairs:,} pairs and {self.steps:,} steps", advice)
+        room = check_memory(need, f"{runner} with {plural(pairs, 'pair')} and {plural(self.steps, 'step')}", advice)
         return max(1, min(wanted, room // max(need, 1)))
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:

@@ -17,7 +17,7 @@ from monmdp import check
 from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes, new_memory
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
-from monmdp.errors import MonMDPError, shown
+from monmdp.errors import MonMDPError, plural, shown
 from monmdp.exact.structure import Bounds, annuity
 from monmdp.join import never_observable_pairs
 from monmdp.machine import check_memory
@@ -52,9 +52,10 @@ class LiveCurves:
     reward_model: Floats
 
     def __repr__(self) -> str:
+        steps, observed, visited = self.steps[-1], self.record.observed[-1], self.record.visited[-1]
         return (
-            f"LiveCurves({self.agent}, {int(self.steps[-1])} steps: estimated return {self.record.returns[-1]:.4f}, "
-            f"{int(self.record.observed[-1])} rewards observed, {int(self.record.visited[-1])} pairs visited)"
+            f"LiveCurves({self.agent}, {plural(int(steps), 'step')}: estimated return {self.record.returns[-1]:.4f}, "
+            f"{plural(int(observed), 'reward')} observed, {plural(int(visited), 'pair')} visited)"
         )
 
 
