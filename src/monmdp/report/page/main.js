@@ -11,15 +11,28 @@ const showCurves = makeCurves(panel);
 function choose(problem, agent) {
   select(problem, agent);
   showCurves(problem, agent);
+  showSensitivity(problem, agent);
 }
 
-const select = makeOverview(byId("overview-cards"), (problem, agent) => {
+/** Removes a section about which the folder has no data, and its link. */
+function removeSection(name) {
+  byId(name).remove();
+  document.querySelector(`nav [href="#${name}"]`).remove();
+}
+
+function chooseAndScroll(problem, agent) {
   choose(problem, agent);
   if (panel.getBoundingClientRect().top < window.innerHeight * 0.6) return;
   panel.scrollIntoView(); // on a narrow screen the curves are below the overview
   byId("curves-title").focus({ preventScroll: true });
-});
+}
+
+const select = makeOverview(byId("overview-cards"), chooseAndScroll);
+const showSensitivity = makeSensitivity(byId("sensitivity-view"), chooseAndScroll);
 choose(0, page.problems[0].cells.findIndex((cell) => cell !== null));
-makeClaims(byId("claims-list"));
-makeInspector(byId("inspector-view"));
+if (page.sensitivity.length === 0) removeSection("sensitivity");
+if (page.claims.length === 0) removeSection("claims");
+else makeClaims(byId("claims-list"));
+if (page.inspector.length === 0) removeSection("inspector");
+else makeInspector(byId("inspector-view"));
 byId("foot").textContent = `Written by monmdp ${page.version}. This page works offline and loads nothing.`;
