@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from monmdp.study.results import CellResults
     from monmdp.study.results import Results as StoredResults
 
-RUN_COLUMNS = ("environment", "monitor", "agent", "steps", "runs", "solved")
+NAMES = ("environment", "monitor", "agent")
 CLAIM_COLUMNS = ("claim", "expected", "measured", "verdict")
 DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
@@ -35,14 +36,20 @@ VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {ou
 
 @dataclass(frozen=True)
 class Results(Command):
-    """List the runs of a results folder; verify or merge its files.
+    """Show the final return of each agent in each problem of a results folder; verify or merge its files.
 
-    Example: monmdp results results --verify
+    The return is the mean over runs ± its 95% interval. Names show the options that differ in this folder; columns
+    that would have one value are in the title.
+
+    Examples: monmdp results results --out table.csv
+              monmdp results results --verify
     """
 
     folder: Folder = Path("results")
     verify: bool = False  # Read every file completely and check it; exit code 2 if any is damaged.
     compact: bool = False  # Merge the files of each environment, monitor and agent into one.
+    out: Annotated[Path | None, option("none")] = None
+    """File for the table: .md, or .csv with full names, all digits and a column for each option that differs."""
     json: Json = False
 
     def run(self, console: Console) -> None:
@@ -50,29 +57,64 @@ class Results(Command):
         from monmdp.study import results as study
         from monmdp.study.store import Store
 
+        shared.check_file(self.out, ".csv", ".md")
         messages = shared.new_console(stderr=True) if self.json else console
         if self.compact:
             before, after = study.compact(self.folder)
             print_line(messages, f"Merged {before} files into {after}.")
-        results = study.Results(self.folder, required=False)
+        results = study.Results(self.folder, required=self.out is not None)
         if self.verify:
             _verify(results, messages)
+        chosen = [cell for problem in results.problems for cell in results.of_problem(*problem)]
         with ThreadPoolExecutor() as pool:  # each cell is a file or several
-            cells = list(pool.map(_summary, results.cells.values()))
+            cells = list(pool.map(_summary, chosen))
         runs = sum(cell["runs"] for cell in cells)
         size = sum(path.stat().st_size for path in Store(self.folder).files(".parquet") if path.is_file())
+        labels = [[results.labels[name] for name in (cell.environment, cell.monitor, cell.agent)] for cell in chosen]
+        header, rows, common = _table(cells, labels)
+        align = "".join("l" if name in NAMES else "r" for name in header)
         if self.json:
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
-            return
-        rows = [[*(str(cell[name]) for name in RUN_COLUMNS[:-1]), f"{cell['solved']:.0%}"] for cell in cells]
-        console.print(terminal(RUN_COLUMNS, rows, f"{self.folder}: {runs:,} runs, {readable(size)}", "lllrrr"))
-        print_warnings(console, results.damaged)
+        else:
+            title = ", ".join([f"{self.folder}: {runs:,} runs", readable(size), *common])
+            console.print(terminal(header, rows, title, align))
+            print_warnings(console, results.damaged)
+        if self.out is not None:
+            options = [[values[cell.identity] for values in results.options.values()] for cell in chosen]
+            full = [[*cell.values(), *values] for cell, values in zip(cells, options, strict=True)]
+            csv = self.out.suffix == ".csv"
+            text = csv_text([*cells[0], *results.options], full) if csv else markdown(header, rows, align) + "\n"
+            shared.write_file(self.out, text.encode())
+            print_line(messages, f"Table written to {self.out}.")
 
 
 def _summary(cell: CellResults) -> dict[str, Any]:
-    """Names, steps and number of runs of a cell, and the fraction that ended with the target return."""
-    names = {key: cell.settings[key] for key in ("environment", "monitor", "agent", "steps")}
-    return {**names, "cell": cell.identity, "runs": len(cell.seeds), "solved": float(cell.solved.mean())}
+    """Names, settings and outcome of a cell; None where the runs were not evaluated, or one run has no interval."""
+    names = {key: cell.settings[key] for key in (*NAMES, "steps")}
+    final, half = float(cell.final_returns.mean()), cell.final_return_ci
+    return {
+        **names,
+        "runs": len(cell.seeds),
+        "final_return": None if math.isnan(final) else final,
+        "final_return_ci": None if math.isnan(half) else half,
+        "optimal_return": cell.optimal_return,
+        "solved": None if math.isnan(final) else float(cell.solved.mean()),
+        "cell": cell.identity,
+    }
+
+
+def _table(cells: list[dict[str, Any]], labels: list[list[str]]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Header and rows for readers, and what all rows would share: environment, monitor, steps or seeds."""
+    settings = [[*names, f"{cell['steps']:,}", str(cell["runs"])] for cell, names in zip(cells, labels, strict=True)]
+    header = [*NAMES, "steps", "seeds"]
+    shown = [i for i, name in enumerate(header) if name == "agent" or len({row[i] for row in settings}) != 1]
+    common = [f"{name} {settings[0][i]}" for i, name in enumerate(header) if i not in shown]
+    rows = []
+    for cell, row in zip(cells, settings, strict=True):
+        mean, half, solved = cell["final_return"], cell["final_return_ci"], cell["solved"]
+        outcome = "–" if mean is None else f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
+        rows.append([*(row[i] for i in shown), outcome, "–" if solved is None else f"{solved:.0%}"])
+    return [*(header[i] for i in shown), "return ± 95%", "solved"], rows, common
 
 
 def _verify(results: StoredResults, messages: Console) -> None:

@@ -141,8 +141,10 @@ def saved_curves(curves: Curves, suffix: str) -> bytes:
 
         seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
         columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
-        header = ["seed", "step", *(metric.column for metric in METRICS)]
-        return csv_text(header, zip(*(column.tolist() for column in columns), strict=True)).encode()
+        labels = (curves.problem.environment.name, curves.problem.monitor.name, curves.agent)
+        header = ["environment", "monitor", "agent", "seed", "step", *(metric.column for metric in METRICS)]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return csv_text(header, ((*labels, *row) for row in rows)).encode()
     names = ("steps", "visit_counts", "q", "reward_model", "seeds")
     summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
     tables: dict[str, Any] = {**curves.recorded, **{name: getattr(curves, name) for name in names}}

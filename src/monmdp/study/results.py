@@ -43,6 +43,7 @@ from monmdp.study.store import (
     read_runs,
     write_parquet,
 )
+from monmdp.training.curves import half_width
 from monmdp.training.job import recording_points
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class CellResults:
     def final_returns(self) -> Floats:
         """Return of the last greedy policy, [seed]."""
         return self._returns["final_return"]
+
+    @property
+    def final_return_ci(self) -> float:
+        """Half width of the 95% confidence interval of the mean final return; see `Curves`."""
+        return float(half_width(self.final_returns))
 
     @property
     def target_return(self) -> float:
