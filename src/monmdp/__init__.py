@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
+    from monmdp.kernels.compile import kernel
     from monmdp.study.results import load, mean_curves
     from monmdp.study.runner import run_sweep, train
     from monmdp.study.store import save
@@ -36,6 +37,7 @@ _LAZY = {
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Sweep": "monmdp.study.sweep",
+    "kernel": "monmdp.kernels.compile",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
     "record": "monmdp.training.record",
@@ -72,6 +74,7 @@ __all__ = [
     "greedy_policy",
     "grid",
     "join",
+    "kernel",
     "load",
     "make",
     "mean_curves",

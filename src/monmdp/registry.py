@@ -13,11 +13,11 @@ import dataclasses
 import math
 import re
 import warnings
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, distributions
 from itertools import product
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from monmdp import check
 from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
@@ -98,8 +98,10 @@ class Registry(Generic[T]):
 
     def add(self, entry: type[T]) -> type[T]:
         """Register a class under its own name; usable as a decorator."""
-        if self._classes.setdefault(entry.__name__.casefold(), entry) is not entry:
+        earlier = self._classes.get(entry.__name__.casefold(), entry)
+        if (earlier.__module__, earlier.__qualname__) != (entry.__module__, entry.__qualname__):
             raise MonMDPError(f"The name {entry.__name__!r} is already taken by another {self.kind}.")
+        self._classes[entry.__name__.casefold()] = entry  # also a class that a notebook defines again
         return entry
 
     def __iter__(self) -> Iterator[str]:
@@ -137,12 +139,14 @@ class Registry(Generic[T]):
         raise MonMDPError(errors[0] if errors else unknown)
 
     def build(self, given: Any, **options: Any) -> T:
-        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, or the given instance itself.
+        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, from a class, or the given instance itself.
 
         Keyword options override those of a spec.
         """
         if isinstance(given, self._base) and not options:
             return given
+        if isinstance(given, type) and issubclass(given, self._base) and given is not self._base:
+            return cast(T, construct(given, options))
         if not isinstance(given, str):
             raise MonMDPError(
                 f"The {self.kind} must be a name or an object of {self._base.__name__}, not {shown(given)}."
@@ -277,17 +281,28 @@ class Declared:
         return spec_of(self)
 
 
+def is_built_in(kind: Any) -> bool:
+    """Whether a class or function belongs to this package."""
+    return str(kind.__module__).partition(".")[0] == "monmdp"
+
+
 def spec_of(instance: Any) -> str:
     """The spec that builds an equal instance: its class name and every option that differs from its default."""
-    name, words = type(instance).__name__, []
+    options = {}
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         array = hasattr(value, "tolist")
         same = not array and type(value) is type(default) and value == default
         if field.init and field.repr and not same:
-            words.append(f"{field.name}={value.tolist() if array else value!r}")
-    return f"{name}({', '.join(words)})" if words else name
+            options[field.name] = value
+    return written_spec(type(instance).__name__, options)
+
+
+def written_spec(name: str, options: Mapping[str, Any]) -> str:
+    """A name with options, as in `Ask(cost=0.5)`, the same in every process."""
+    words = [f"{key}={value.tolist() if hasattr(value, 'tolist') else value!r}" for key, value in options.items()]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{name}({', '.join(words)})" if words else name)
 
 
 def short_labels(entries: Sequence[Any]) -> list[str]:

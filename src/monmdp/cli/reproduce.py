@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,8 +14,8 @@ from rich.console import Console
 from tyro.conf import arg
 
 from monmdp import check
-from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, progress
+from monmdp.errors import MonMDPError, plural
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Seconds between two log lines where there is no terminal.
 LOG_EVERY = 15.0
-SWEEPS_OWN = option("as in the sweep")
+sweeps_own = partial(option, "as in the sweep", None)
 
 
 @dataclass(frozen=True)
@@ -35,26 +36,31 @@ class Reproduce(Command):
 
     Examples: monmdp reproduce --preset quick --out results
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
-              monmdp reproduce --envs Loop --monitors Ask --agents "Directed(beta_bar={0.01, 0.1})"
+              monmdp reproduce --envs Loop --agents "Directed(beta_bar={0.01, 0.1})"
     """
 
-    preset: Annotated[str | None, option("paper")] = None
+    preset: Annotated[str | None, option("paper", metavar="NAME")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
-    sweep: Annotated[Path | None, option("none")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
-    out: Path = Path("results")  # The results folder.
-    seeds: Annotated[int | None, SWEEPS_OWN] = None  # Number of seeds per problem and agent.
-    envs: Annotated[str | None, SWEEPS_OWN, arg(aliases=["--environments"])] = None
+    sweep: Annotated[Path | None, option("none", metavar="FILE")] = None
+    """A TOML file with [[sweep]] tables, instead of a preset."""
+    out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.
+    seeds: Annotated[int | None, sweeps_own("N")] = None  # Number of seeds per problem and agent.
+    envs: Annotated[str | None, sweeps_own("NAMES"), arg(aliases=["--environments"])] = None
     """Environments, separated by commas, with any options; braces are a grid: "Empty(rows={5, 9})"."""
-    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
-    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)".
-    steps: Annotated[int | None, SWEEPS_OWN] = None  # Training steps per run.
-    budget: Annotated[float | None, option("1")] = None  # Fraction of the paper's training steps, such as 0.1.
-    points: Annotated[int | None, SWEEPS_OWN] = None  # Number of recording points per run.
-    shard: str = "1/1"  # Run only part i of n, as in 2/4, for job arrays; all parts may share a folder.
-    on: str = "here"  # Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT.
+    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
+    agents: Annotated[str | None, sweeps_own("NAMES")] = None
+    """Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)"."""
+    steps: Annotated[int | None, sweeps_own("N")] = None  # Training steps per run.
+    budget: Annotated[float | None, option("1", metavar="NUMBER")] = None
+    """Fraction of the paper's training steps, such as 0.1."""
+    points: Annotated[int | None, sweeps_own("N")] = None  # Number of recording points per run.
+    shard: Annotated[str, option(metavar="I/N")] = "1/1"
+    """Run only part i of n, as in 2/4, for job arrays; all parts may share a folder."""
+    on: Annotated[str, option(metavar="PLACE")] = "here"
+    """Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT."""
     threads: Threads = None
     device: Device = "cpu"
-    dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
+    dry_run: Flag = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
         from monmdp.study.runner import plan_sweep, run_sweep
@@ -76,14 +82,15 @@ class Reproduce(Command):
             print_line(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
             raise
         print_warnings(console, report.damaged)
-        skipped = f", {report.skipped} were there already" if report.skipped else ""
-        summary = f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
-        nothing = f"Nothing to do: all {report.skipped} runs are in {report.folder}."
+        runs, folder = plural(report.done, "run"), report.folder
+        skipped = f" and {report.skipped:,} from before" if report.skipped else ""
+        summary = f"{runs} in {report.seconds:.1f} s{skipped}; results are in {folder}."
+        nothing = f"Nothing to do: {folder} has all runs ({report.skipped:,})."
         print_line(console, summary if report.runs else nothing)
         for line in report.failures[:20]:
             print_line(console, f"failed: {line}", "red")
         if report.failures:
-            raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
+            raise MonMDPError(f"{plural(len(report.failures), 'run')} failed; the others are saved.")
 
     def _sweeps(self) -> list[Sweep]:
         """The chosen sweeps, restricted to the given names and numbers."""
@@ -163,6 +170,6 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
         "runs done already": f"{report.skipped:,}",
         "steps to do": f"{report.steps:,}",
         "memory": f"about {readable(memory)} at most",
-        "time": f"about {seconds:,.0f} s on {cores} cores",
+        "time": f"about {seconds:,.0f} s on {plural(cores, 'core')}",
         "folder": str(report.folder),
     }

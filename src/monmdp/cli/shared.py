@@ -25,18 +25,19 @@ if TYPE_CHECKING:
 LONGEST_NAME = 255
 
 
-def option(default: str | None = None, help: str | None = None) -> Any:
-    """Annotation of an argument; `default` is what the help shows in place of None."""
-    return arg(help=help, help_behavior_hint=None if default is None else f"(default: {default})")
+def option(default: str | None = None, help: str | None = None, metavar: str | None = None) -> Any:
+    """Annotation of an argument: what the help shows in place of the default, and the word for its value."""
+    return arg(help=help, metavar=metavar, help_behavior_hint=None if default is None else f"(default: {default})")
 
 
-Json = Annotated[bool, option(help="Print one JSON object instead of tables.")]
-Folder = Annotated[Positional[Path], arg(metavar="FOLDER", help="The results folder.")]
+Flag = Annotated[bool, arg(help_behavior_hint="")]
+Json = Annotated[bool, arg(help="Print one JSON object instead of tables.", help_behavior_hint="")]
+Folder = Annotated[Positional[Path], arg(metavar="[FOLDER]", help="The results folder.")]
 Device = Annotated[
     Literal["cpu", "cuda", "auto"],
     option(help="Where to train: CPU, GPU, or auto for a GPU if there is one. The numbers are the same."),
 ]
-Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.")]
+Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.", "N")]
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,10 @@ class ProblemArguments(Command):
 
     environment: Annotated[Positional[str], arg(metavar="ENVIRONMENT")]
     """Name and options, such as Empty, "Empty(rows=9, columns=9)" or "FrozenLake-v1"."""
-    monitor: Annotated[Positional[str], arg(metavar="MONITOR")] = "Full"
+    monitor: Annotated[Positional[str], arg(metavar="[MONITOR]")] = "Full"
     """Name and options, such as Ask or "Ask(cost=0.5)"."""
-    discount: float = 0.99  # Discount factor of the return, at least 0 and below 1.
+    discount: Annotated[float, option(metavar="NUMBER")] = 0.99
+    """Discount factor of the return, at least 0 and below 1."""
 
     def problem(self) -> MonMDP:
         """The problem that these arguments describe."""
@@ -121,7 +123,7 @@ def check_file(path: Path | None, *suffixes: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; if that fails, write it in the temporary folder and say so in the error."""
-    from monmdp.study.store import WriteError, write_atomically
+    from monmdp.files import WriteError, write_atomically
 
     try:
         write_atomically(path.resolve(), content)

@@ -24,9 +24,9 @@ from rich.text import Text
 
 from monmdp import check
 from monmdp.cli import shared
-from monmdp.cli.grids import action_symbol, draw_grids
+from monmdp.cli.grids import Grids, action_symbol
 from monmdp.cli.shared import ProblemArguments, option, print_line
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.render.text import GLYPHS
 from monmdp.tables import csv_text, terminal
 
@@ -45,8 +45,9 @@ LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
 class TrainingArguments(ProblemArguments):
     """A problem, an agent and the number of training steps."""
 
-    agent: str = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
-    steps: Annotated[int | None, option("the paper's budget, on the paper's problems")] = None
+    agent: Annotated[str, option(metavar="AGENT")] = "Directed"
+    """Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents."""
+    steps: Annotated[int | None, option("the paper's budget, on the paper's problems", metavar="N")] = None
     """Training steps per run."""
 
 
@@ -57,17 +58,17 @@ class Train(TrainingArguments):
     Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
     """
 
-    seeds: int = 10  # Number of seeds; trains the seeds 0, 1, 2, …
-    points: Annotated[int | None, option("1,000, at most one per step")] = None
+    seeds: Annotated[int, option(metavar="N")] = 10  # Number of seeds; trains the seeds 0, 1, 2, …
+    points: Annotated[int | None, option("1,000, at most one per step", metavar="N")] = None
     """Number of evaluations during training, evenly spaced."""
     evaluation: Literal["exact", "sampled"] = "exact"
     """Returns are computed exactly from the model, or estimated from test episodes as in the paper."""
     threads: shared.Threads = None
     device: shared.Device = "cpu"
     json: shared.Json = False
-    plot: Annotated[Path | None, option("none")] = None
+    plot: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for a plot of the mean return with its 95% confidence interval: .png, .pdf or .svg."""
-    save: Annotated[Path | None, option("none")] = None
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for the results: .csv for the curves, .npz for curves and final tables."""
 
     def run(self, console: Console) -> None:
@@ -122,7 +123,7 @@ def _outcome(curves: Curves) -> dict[str, str]:
     if curves.target_return != curves.optimal_return:
         facts["cautious return"] = f"{curves.target_return:.4f}"
     facts |= {
-        "solved": f"{int(curves.solved.sum())} of {n_seeds} seeds",
+        "solved": f"{int(curves.solved.sum())} of {plural(n_seeds, 'seed')}",
         "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
@@ -162,9 +163,9 @@ class Watch(TrainingArguments):
     Example: monmdp watch Hazard Button --agent Directed --speed 10
     """
 
-    seed: int = 0  # The seed of the run.
-    fps: float = 10.0  # Pictures per second.
-    speed: int = 1  # Training steps per picture at the start.
+    seed: Annotated[int, option(metavar="N")] = 0  # The seed of the run.
+    fps: Annotated[float, option(metavar="NUMBER")] = 10.0  # Pictures per second.
+    speed: Annotated[int, option(metavar="N")] = 1  # Training steps per picture at the start.
 
     def run(self, console: Console) -> None:
         from monmdp.protocol import paper_job
@@ -181,7 +182,8 @@ class Watch(TrainingArguments):
                 deadline = time.monotonic() + seconds
                 if not paused:
                     last = advance(run, speed)
-                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                state = "paused" if paused else f"{plural(speed, 'step')} per picture"
+                live.update(picture(run, last, state), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
                 for key in keys_pressed(deadline):
@@ -269,7 +271,9 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
         reward = "observed" if last.observed else "hidden"
         facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
-    facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
+    facts["observed"] = (
+        f"{plural(int(metrics['observed']), 'reward')}; explored in {metrics['explored']:.0%} of the steps"
+    )
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
     return facts
 
@@ -289,4 +293,4 @@ def _grids(run: Run) -> RenderableType:
         tile = "" if marks or glyph == GLYPHS["."] else glyph
         return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
 
-    return draw_grids(problem, content)
+    return Grids(problem, content)

@@ -15,7 +15,7 @@ from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import AgentStyle, agent_styles, few_ticks, number, wrapped
 from monmdp.problem import Floats, Integers
-from monmdp.statistics import STATISTICS, Interval, mean_interval, steps_until_solved, wilson
+from monmdp.statistics import STATISTICS, Interval, mean_interval, wilson
 from monmdp.study.results import CellResults
 from monmdp.training.curves import Curves
 from monmdp.training.metrics import METRICS
@@ -210,7 +210,8 @@ def possible(interval: Interval, column: str, steps: Integers, optimum: float) -
 @lru_cache(maxsize=4096)
 def solving_steps(cell: CellResults) -> Floats:
     """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
-    return steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return)
+    _curve(cell, "return")
+    return cell.steps_until_solved
 
 
 def _curve(cell: CellResults, column: str) -> np.ndarray:

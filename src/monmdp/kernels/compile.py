@@ -14,6 +14,7 @@ import numba
 from numba.core.caching import FunctionCache
 
 from monmdp.errors import MonMDPWarning
+from monmdp.registry import is_built_in
 
 #: Folders without kernels and without constants that are compiled into kernels.
 WITHOUT_KERNELS = ("study", "paper", "figures", "report", "cli")
@@ -87,9 +88,12 @@ _CONFIG_LOCK = threading.Lock()  # Numba's setting of the folder is global
 
 
 def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> Any:
-    """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
+    """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add.
+
+    Functions of other packages are not cached on disk: nothing would notice a change in another file that they use.
+    """
     compiled = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
-    if cache and _CACHED:
+    if cache and _CACHED and is_built_in(function):
         with _CONFIG_LOCK, contextlib.suppress(RuntimeError, OSError):  # the folder became unusable
             before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
             numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import __version__
+from monmdp.files import write_atomically
 from monmdp.paper.claims import check_claims
 from monmdp.render.tiles import BUTTON, TILES, agent_shapes
 from monmdp.report.data import Replay, inspector_data, overview_data, replays_of, sensitivity_data
 from monmdp.study.results import Results
-from monmdp.study.store import write_atomically
 
 __all__ = ["Replay", "build_page", "write_page"]
 

@@ -20,7 +20,7 @@ from monmdp.monitors import MONITORS
 from monmdp.problem import Floats, Integers, Layout, MonMDP
 from monmdp.protocol import kind, paper_job
 from monmdp.registry import Registry, short_labels
-from monmdp.statistics import steps_until_solved, wilson
+from monmdp.statistics import wilson
 from monmdp.study.results import CellResults, Results
 from monmdp.study.snapshots import Snapshots, take_snapshots
 from monmdp.training.curves import half_width
@@ -95,7 +95,7 @@ def cell_data(cell: CellResults) -> dict[str, Any]:
     """
     curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
     n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
-    until = steps_until_solved(cell.steps, curves["return"], cell.target_return) if evaluated else np.inf
+    until = cell.steps_until_solved if evaluated else np.inf
     return {
         "seeds": len(cell.seeds),
         "steps": int(cell.steps[-1]),

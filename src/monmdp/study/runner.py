@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import check
-from monmdp.agents.base import Agent
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
+from monmdp.files import WriteError
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
-from monmdp.study.store import Store, WriteError
+from monmdp.study.store import Store
 from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 def train(
     problem: MonMDP,
-    agent: Agent | str = "Directed",
+    agent: Any = "Directed",
     seeds: int | Iterable[int] = 1,
     steps: int | None = None,
     points: int | None = None,
@@ -43,15 +43,16 @@ def train(
 ) -> Curves:
     """Train an agent, one run per seed, and evaluate its greedy policy at evenly spaced points and at the end.
 
+    agent: a name with options, as in "Directed(beta_bar=0.1)", an agent, or a learner in plain Python, as in `record`.
     seeds: their number, or a list. steps: by default the paper's, for its problems. points: by default 1,000, at most
     one per step. evaluation: "exact", "sampled" as in the paper, or "none". device: "cpu", "cuda" for a GPU, or "auto"
     for a GPU if there is one that can run the agent. The same seed gives the same result, whatever the threads, the
     other seeds, the points and the device.
     """
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
-    job = everything.job
+    job, settings = everything.job, everything.job.run_settings
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
-    what = f"A result of {len(everything.seeds):,} seeds and {len(job.point_steps) - 1:,} points"
+    what = f"A result of {plural(len(everything.seeds), 'seed')} and {plural(len(job.point_steps) - 1, 'point')}"
     check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
     batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
@@ -72,7 +73,7 @@ def train(
     executor.train(batches, deliver, throttled(watch))
     watch()
     ordered = [finished[seed] for seed in everything.seeds]
-    return job.collect(job.run_settings, list(everything.seeds), ordered, time.perf_counter() - started)
+    return job.collect(settings, list(everything.seeds), ordered, time.perf_counter() - started)
 
 
 @dataclass

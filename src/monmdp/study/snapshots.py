@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import Agent, HasGoal
+from monmdp.agents.base import Agent, HasGoal, new_memory
 from monmdp.errors import MonMDPError
 from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
@@ -24,7 +24,7 @@ class Run:
     def __init__(self, job: Job, seed: int) -> None:
         job.workers(1)  # refuses a run that does not fit into memory
         self.job, self.seed, self.tally = job, seed, Tally()
-        self.memory = job.agent.memory(job.world, job.steps, seed)
+        self.memory = new_memory(job.agent, job.world, job.steps, seed)
         self._kernels: Any = type(job.agent)
         self._keys = stream_keys(seed)
         self._cursor = new_cursor(job.world, self._keys)

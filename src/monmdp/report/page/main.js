@@ -3,6 +3,7 @@
 const counts = [plural(page.problems.length, "problem"), plural(page.agents.length, "agent"), plural(page.runs, "run")];
 byId("lead").textContent = `Results folder “${page.folder}” · ${counts.join(" · ")}`;
 byId("score-bars").append(...scoreBars());
+byId("score-bars").style.setProperty("--longest", Math.max(...page.agents.map(({ name }) => name.length)));
 byId("notes").append(...page.notes.map((text) => element("p", { class: "note" }, text)));
 byId("overview-legend").append(...overviewLegend());
 const panel = byId("curves");
