@@ -55,6 +55,8 @@ def train(
     terminal; False nothing. A function is called about ten times per second with the number of steps done and of all.
     The seconds of the result do not include compilation on a CPU.
     """
+    if isinstance(agent, list | tuple):
+        raise MonMDPError("train takes one agent; monmdp.compare trains several with the same seeds.")
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job, settings = everything.job, everything.job.run_settings
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
