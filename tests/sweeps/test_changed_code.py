@@ -6,6 +6,7 @@ import itertools
 import pickle
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -262,16 +263,25 @@ def test_changing_one_constant_reruns_exactly_the_affected_runs(tmp_path):
     other = PLAIN.replace("* 1.0", "* 2.0")
     compiled = {text: load("script", text).Compiled() for text in (COMPILED, COMPILED.replace("0.001", "0.1"))}
     before, after = compiled.values()
+    messages: list[list[str]] = []
 
     def run(agent: Any, plain: str) -> tuple[int, int]:
         agents = [agent, load("other", plain).Plain, "Naive"]
-        report = monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, 2, steps=120, points=4), tmp_path)
+        sweep = monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, 2, steps=120, points=4)
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            report = monmdp.run_sweep(sweep, tmp_path)
+        messages.append([str(warning.message) for warning in raised])
         assert report.failures == []
         return report.done, report.skipped
 
     assert run(before, PLAIN) == (12, 0)
     assert run(after, PLAIN) == (4, 8)
     assert run(after, other) == (4, 8)
+    codes = [code_of(type(agent)).digest for agent in (before, after)]
+    expected = f"also has runs of Compiled with other code: agent_code {codes[0]}; now it is {codes[1]}."
+    assert [expected in "".join(warned) for warned in messages] == [False, True, True]
+    assert [len(warned) for warned in messages] == [0, 1, 2]
     for versions in itertools.product((before, after), (PLAIN, other)):  # all of them are there now
         assert run(*versions) == (0, 12)
     for name in ("script", "other"):
