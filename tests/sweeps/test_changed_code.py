@@ -7,7 +7,7 @@ import pickle
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,10 @@ class Mine(Base):
 '''
 
 
+#: The modules of these tests.
+NAMES = ("helpers", "script", "other", "__main__copy", "room", "monitor")
+
+
 def load(name: str, text: str) -> types.ModuleType:
     """A module as Python imports it from a file."""
     module = types.ModuleType(name)
@@ -131,12 +135,10 @@ def load(name: str, text: str) -> types.ModuleType:
 
 
 @pytest.fixture(autouse=True)
-def _modules() -> Iterator[None]:
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if "monmdp" not in name:
-            sys.modules.pop(name, None)
+def _modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules of a test end with it."""
+    for name in NAMES:
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 def code(agent: str = AGENT, helpers: str = HELPERS, name: str = "script") -> str:
@@ -336,7 +338,7 @@ def test_changed_environments_and_monitors():
     """Their arrays identify them, so that code that gives the same problem shares its runs."""
 
     def key(monitor: str = MONITOR, room: str = ROOM) -> str:
-        sweep = monmdp.Sweep([load("a", room).Room()], [load("b", monitor).Glance()], ["Naive"], steps=50)
+        sweep = monmdp.Sweep([load("room", room).Room()], [load("monitor", monitor).Glance()], ["Naive"], steps=50)
         return requested(sweep)[0].identity
 
     assert key(monitor=MONITOR.replace("looked = ", "# what the person does\n        looked = ")) == key()
