@@ -219,7 +219,7 @@ WRONG = {
         lambda memory, state, step: helper(state),
     ),
     "act of Wrong must return (action, exploring).": ("act", lambda memory, state, draws: 0),
-    "update of Wrong cannot be compiled: Signature mismatch": ("update", lambda memory: None),
+    "begin of Wrong cannot be compiled: Signature mismatch": ("begin", lambda memory: None),
     "module 'numpy' has no attribute 'argmaxx'": ("begin", lambda memory, state, step: np.argmaxx(memory.q)),
 }
 
