@@ -73,7 +73,7 @@ def test_as_json(folder, capsys):
 
 
 def test_verify_an_intact_folder(folder, capsys):
-    assert "All 16 files are intact." in output_of(capsys, "results", str(folder), "--verify")
+    assert "Every file is intact: 16 files." in output_of(capsys, "results", str(folder), "--verify")
 
 
 def test_json_stays_json_when_verified(folder):
