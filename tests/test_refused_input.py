@@ -110,7 +110,7 @@ SWEEP_FILES = {
     "[[sweep]]\nsteps = 1" + "0" * 24: "number of steps must be at most",
     "[[sweep]]\nseeds = 1" + "0" * 5000: "not a TOML file",
     "[[sweep]]\nenvironments = [1979-05-27]": "environment must be a name",
-    "[[sweep]]\nenvironments = [['Loop']]": "environment must be a name",
+    "[[sweep]]\nenvironments = [[['Loop']]]": "environment must be a name",
     "[[sweep]]\nevaluation = ['exact']": "evaluation",
     "[[sweep]]\nbudget = inf": "budget must be finite",
     "[[sweep]]\nbudget = true\nsteps = 10": None,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats
-from monmdp.training.curves import SOLVED_WITHIN, half_width
+from monmdp.training.curves import SOLVED_WITHIN, half_width, solved_points
 
 #: Resamples of a bootstrap interval.
 REPEATS = 2_000
@@ -201,10 +201,7 @@ def steps_until_solved(
     steps [point], returns [seed, point].
     """
     points, curves = _curves(steps, returns)
-    unsolved = curves < optimal - within
-    solved_at_end = np.argmax(unsolved[:, ::-1], axis=1)  # number of points after the last unsolved one, if any
-    first = np.where(unsolved.any(1), len(points) - solved_at_end, 0)
-    return np.append(points, np.inf)[first]
+    return np.append(points, np.inf)[solved_points(curves, optimal - within)]
 
 
 def area_under_curve(steps: npt.ArrayLike, returns: npt.ArrayLike) -> Floats:

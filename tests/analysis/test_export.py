@@ -163,6 +163,7 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
             kind = record.WhichOneof("record_type")
             if kind == "run":
                 run.update(name=record.run.display_name, id=record.run.run_id, project=record.run.project)
+                run.update(group=record.run.run_group, job_type=record.run.job_type)
                 run["config"] = {item.key: json.loads(item.value_json) for item in record.run.config.update}
             elif kind == "history":
                 items = record.history.item
@@ -206,6 +207,7 @@ def test_wandb_from_the_command_line(folder, tmp_path, capsys):
     assert {run["id"] for run in one} == {run["id"] for run in two}
     assert len({run["id"] for run in one}) == 4
     assert all(len(run["history"]) == 2 for run in one)
+    assert {f"{run['group']} / {run['job_type']} / mean of 2 seeds" for run in one} == {run["name"] for run in one}
 
 
 @pytest.mark.parametrize(("module", "write"), [("tensorboard", to_tensorboard), ("wandb", to_wandb)])

@@ -15,12 +15,13 @@ import pytest
 from sweeping import TINY_WORDS, assert_same, damage, error_of, file_bytes, output_of
 
 import monmdp
+from monmdp import files
 from monmdp.study import results as study
 from monmdp.study import store
 from monmdp.study.store import Store, folder_name
 
 SWEEP = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds=30, steps=60, points=5)
-HOST = store._HOST
+HOST = files.HOST
 
 
 def failing(number: int, *calls: str):

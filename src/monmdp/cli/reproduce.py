@@ -11,7 +11,7 @@ from rich.console import Console
 from tyro.conf import arg
 
 from monmdp import check
-from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings
+from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, split
 from monmdp.errors import MonMDPError, plural
 from monmdp.tables import terminal
 
@@ -101,20 +101,6 @@ class Reproduce(Command):
         names = {"environments": self.envs, "monitors": self.monitors, "agents": self.agents}
         numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
         return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)
-
-
-def split(text: str | None) -> list[str] | None:
-    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
-    if text is None:
-        return None
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
 
 
 def _executor(on: str) -> Executor | None:

@@ -89,6 +89,20 @@ def print_json(value: object) -> None:
     print(json_text.dumps(value, allow_nan=False))
 
 
+def split(text: str | None) -> list[str] | None:
+    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
+    if text is None:
+        return None
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
+
+
 def check_file(path: Path | None, *suffixes: str) -> None:
     """Raise unless a file with one of these suffixes can be written at `path`; None is fine."""
     if path is None:
@@ -108,7 +122,7 @@ def check_file(path: Path | None, *suffixes: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; if that fails, write it in the temporary folder and say so in the error."""
-    from monmdp.study.store import WriteError, write_atomically
+    from monmdp.files import WriteError, write_atomically
 
     try:
         write_atomically(path.resolve(), content)

@@ -14,8 +14,9 @@ from monmdp.errors import MonMDPError, nearest, shown
 from monmdp.figures import curves, environments, heatmaps, scores, sensitivity
 from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
 from monmdp.figures.style import styled
+from monmdp.files import write_atomically
 from monmdp.study.results import Results
-from monmdp.study.store import folder_name, write_atomically
+from monmdp.study.store import folder_name
 from monmdp.tables import csv_text
 
 __all__ = [

@@ -68,7 +68,9 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled kernel if possible."""
+        """Store a compiled kernel if possible, unless other processes may not be able to import a class it is for."""
+        if any(map(_has_foreign_class, getattr(sig, "args", sig))):
+            return
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -80,6 +82,12 @@ class KernelCache(FunctionCache):
             reason = getattr(error, "strerror", None) or type(error).__name__
             message = f"The cache of compiled kernels in {_FOLDER} {what} ({reason})."
             warnings.warn(message, KernelCacheWarning, stacklevel=2)
+
+
+def _has_foreign_class(kind: Any) -> bool:
+    """Whether a Numba type is, or contains, a named tuple of another package."""
+    named = getattr(kind, "instance_class", None)
+    return (named is not None and not is_built_in(named)) or any(map(_has_foreign_class, getattr(kind, "types", ())))
 
 
 _FOLDER = cache_folder()

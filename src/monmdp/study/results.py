@@ -43,7 +43,7 @@ from monmdp.study.store import (
     read_runs,
     write_parquet,
 )
-from monmdp.training.curves import half_width
+from monmdp.training.curves import SOLVED_WITHIN, half_width, solved_points
 from monmdp.training.job import recording_points
 
 if TYPE_CHECKING:
@@ -153,6 +153,13 @@ class CellResults:
     def solved(self) -> Booleans:
         """Whether each seed ended with the target return, [seed]."""
         return np.asarray(self._returns["solved"])
+
+    @cached_property
+    def steps_until_solved(self) -> Floats:
+        """The recorded step from which each seed stays solved, infinite if it does not end solved, [seed]."""
+        scale = 1.0 if self.problem is None else self.problem.scale
+        points = solved_points(self.curve("return"), self.target_return - SOLVED_WITHIN * scale)
+        return np.append(self.steps, np.inf)[points]
 
     @cached_property
     def problem(self) -> MonMDP | None:

@@ -12,13 +12,14 @@ from typing import Any
 
 from monmdp import check
 from monmdp.errors import MonMDPError, plural
+from monmdp.files import WriteError
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.progress import print_message, progress_bar
 from monmdp.protocol import paper_job
 from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
-from monmdp.study.store import Store, WriteError
+from monmdp.study.store import Store
 from monmdp.study.sweep import Batch, Sweep, cut, merged, remaining, requested
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, as_seeds

@@ -76,7 +76,7 @@ class Sweep:
 
 
 def _rows(sweep: Sweep, name: str) -> list[Any]:
-    """The entries of a sweep's list, with grids replaced by their combinations."""
+    """The entries of a sweep's list, with grids, also lists that `grid` returned, replaced by their combinations."""
     entries = getattr(sweep, name)
     if isinstance(entries, str) or not isinstance(entries, Sequence):
         raise MonMDPError(f"The {name} of a sweep must be a list, not {shown(entries)}.")

@@ -5,7 +5,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -306,10 +306,12 @@ def _report_unused(owner: str, options: Iterable[str], code: Code) -> None:
     if code.reads.isdisjoint(("__dict__", "asdict", "astuple", "fields", "replace", "vars")):
         for name in options:
             if name not in code.reads:
-                message = (
-                    f"The option {name!r} of {owner} changes nothing: neither its kernels nor its methods read it."
-                )
-                warnings.warn(message, MonMDPWarning, stacklevel=2)
+                _warn_once(f"The option {name!r} of {owner} changes nothing: its kernels and methods do not read it.")
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, MonMDPWarning, stacklevel=4)
 
 
 def identity(settings: Mapping[str, Any]) -> str:
