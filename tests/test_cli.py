@@ -11,6 +11,7 @@ import pytest
 
 import monmdp
 from monmdp.cli import COMMANDS, main
+from monmdp.paper.presets import PRESETS
 
 
 @pytest.fixture(autouse=True)
@@ -236,6 +237,13 @@ def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
     assert re.search(rf"Examples?: monmdp {command}\b", shown)
     assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
     assert "None" not in shown
+
+
+def test_help_names_every_preset(capsys):
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in PRESETS if name not in shown] == []
 
 
 def run(*words: str) -> subprocess.CompletedProcess:
