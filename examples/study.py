@@ -1,7 +1,4 @@
-"""A whole study: an agent, a monitor, a comparison, a grid of options, tables, pictures and a report.
-
-python examples/study.py FOLDER
-"""
+"""A whole study in one script: python examples/study.py FOLDER."""
 
 import sys
 from dataclasses import dataclass
@@ -47,13 +44,14 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     problem = monmdp.make("Hazard", Shifts())
     comparison = monmdp.compare(problem, [Patient(), "Naive", "UCB"], seeds=20, steps=20_000)
-    print(comparison)
+    print(comparison, end="\n\n")
     comparison.plot(path=folder / "returns.png")
     comparison["Patient"].heatmap("visits", path=folder / "visits.png")
-    print(comparison.to_pandas().groupby("agent")[["return", "observed"]].mean().round(3))
+    print(comparison.to_pandas().groupby("agent")[["return", "observed"]].mean().round(3), end="\n\n")
     agents = ["Naive", monmdp.grid(Patient, patience=[1, 3, 10, 30])]
     sweep = monmdp.Sweep(["Hazard"], [Shifts()], agents, seeds=20, steps=20_000, points=100)
     monmdp.run_sweep(sweep, folder / "results")
     rows = monmdp.load(folder / "results").to_pandas()
-    print(rows[rows.step == 20_000].groupby("patience", dropna=False)["return"].mean().round(3))
-    print(*draw_figure("sensitivity", folder / "results"), write_page(folder / "results"), sep="\n")
+    print(rows[rows.step == 20_000].groupby(["agent", "patience"], dropna=False)["return"].mean().round(4))
+    draw_figure("sensitivity", folder / "results")
+    write_page(folder / "results")

@@ -87,7 +87,7 @@ class Comparison:
         return f"{first.problem_name}, {amount}; best possible return {first.target_return:.4f}"
 
     def __repr__(self) -> str:
-        return f"{self.title}\n\n{markdown(HEADER, self.cells(), 'lrrrrrr')}"
+        return f"{self.title}\n{markdown(HEADER, self.cells(), 'lrrrrrr')}"
 
     def _repr_html_(self) -> str:
         cells = [HEADER, *self.cells()]
