@@ -10,11 +10,12 @@ Names come from package metadata; a class is imported when it is first used.
 
 import ast
 import dataclasses
+import inspect
 import math
 import re
 import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint, distributions
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
@@ -222,21 +223,28 @@ def _parse(spec: str) -> tuple[str, dict[str, list[Any]]]:
 def grid(entry: Any, /, **options: Any) -> list[Any]:
     """Every combination of lists of options: `grid("Directed", alpha=[0.1, 0.5], beta_bar=[0.01, 0.1])`, 4 specs.
 
-    entry: an agent, environment or monitor. A name gives specs; it may contain options, and a class or an object gives
-    objects. A spec with braces is a grid by itself: `"Directed(alpha={0.1, 0.5})"`. The first option changes slowest.
+    entry: an agent, environment or monitor. A name gives specs; it may contain options. A dataclass or an object of one
+    gives objects; a class or function that makes learners in plain Python gives such objects or functools.partial.
+    A spec with braces is a grid by itself: `"Directed(alpha={0.1, 0.5})"`. The first option changes slowest.
     """
-    if not isinstance(entry, str) and not dataclasses.is_dataclass(entry):
-        raise MonMDPError(f"A grid is of an agent, environment or monitor, a name or a dataclass, not {shown(entry)}.")
     name, own = _parse(entry) if isinstance(entry, str) else ("", {})
     values = own | {option: _grid_values(option, given) for option, given in options.items()}
     if (size := math.prod(map(len, values.values()))) > MOST_VARIANTS:
         raise MonMDPError(f"A grid can have {MOST_VARIANTS:,} combinations, not {size:,}; choose fewer values.")
     chosen = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
-    if not isinstance(entry, str):
+    if isinstance(entry, str):
+        return [written_spec(name, combination) for combination in chosen]
+    if dataclasses.is_dataclass(entry):
         factory, fixed = (entry, {}) if isinstance(entry, type) else (type(entry), _options_of(entry))
         return [construct(factory, fixed | combination) for combination in chosen]
-    texts = [", ".join(f"{option}={value!r}" for option, value in combination.items()) for combination in chosen]
-    return [f"{name}({text})" if text else name for text in texts]
+    if not callable(entry):
+        raise MonMDPError(f"A grid is of an agent, environment or monitor, a name or a dataclass, not {shown(entry)}.")
+    try:
+        inspect.signature(entry).bind_partial(**chosen[0])
+    except TypeError as error:
+        raise MonMDPError(f"{getattr(entry, '__name__', entry)}: {error}.") from None
+    make = entry if hasattr(entry, "start") else partial(partial, entry)
+    return [make(**combination) for combination in chosen]
 
 
 def _grid_values(option: str, given: Any) -> list[Any]:

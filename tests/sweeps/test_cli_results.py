@@ -73,7 +73,7 @@ def test_as_json(folder, capsys):
 
 
 def test_verify_an_intact_folder(folder, capsys):
-    assert "All 16 files are intact." in output_of(capsys, "results", str(folder), "--verify")
+    assert "Every file is intact: 16 files." in output_of(capsys, "results", str(folder), "--verify")
 
 
 def test_json_stays_json_when_verified(folder):
@@ -90,7 +90,7 @@ def test_verify_reports_damage_in_one_line(tmp_path):
     code, out, err = end(start("results", str(tmp_path), "--verify"))
     assert code == 2
     assert victim.name in out
-    assert re.fullmatch(r"monmdp: 1 of 2 files .*\n", err)
+    assert re.fullmatch(r"monmdp: Damaged: 1 of 2 files; .*\n", err)
 
 
 def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):

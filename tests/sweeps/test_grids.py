@@ -65,6 +65,27 @@ def test_a_grid_of_a_class_or_an_object_is_of_objects():
     assert monmdp.grid(naive(epsilon=0.3), alpha=[0.1]) == [naive(alpha=0.1, epsilon=0.3)]
 
 
+class Cautious:
+    """A learner in plain Python that always takes the same action."""
+
+    def __init__(self, problem, seed, action=0):
+        self.action, self.q = action, np.eye(1, problem.n_actions, action).repeat(problem.n_states, 0)
+
+    def act(self, state):
+        return self.action
+
+    def update(self, transition):
+        pass
+
+
+def test_a_grid_of_learners_in_plain_python(tmp_path):
+    with pytest.raises(MonMDPError, match=r"Cautious: .*'act'"):
+        monmdp.grid(Cautious, act=[1, 2])
+    monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Ask"], [monmdp.grid(Cautious, action=[1, 2])], 1, 20, points=2), tmp_path)
+    table = monmdp.load(tmp_path, ["agent", "action"]).to_pylist()
+    assert {tuple(row.values()) for row in table} == {("Cautious(action=1)", 1), ("Cautious(action=2)", 2)}
+
+
 @pytest.mark.parametrize("environments", ["environments", "envs"])
 def test_python_toml_and_command_line_ask_for_the_same_runs(environments, tmp_path, capsys, monkeypatch):
     """Three environments, three monitors and two agents, each written in another way."""

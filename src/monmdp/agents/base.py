@@ -145,13 +145,14 @@ def new_memory(agent: Any, world: World, steps: int, seed: int) -> Any:
             value = float(value)
         if name not in memory._fields and isinstance(value, FIELD_TYPES):
             added[name] = value
-    return _extended(cast(Any, type(memory)), tuple(added))(*memory, *added.values()) if added else memory
+    module, kind = type(agent).__module__, cast(Any, type(memory))
+    return _extended(module, kind, tuple(added))(*memory, *added.values()) if added else memory
 
 
 @cache
-def _extended(kind: Any, names: tuple[str, ...]) -> Any:
+def _extended(module: str, kind: Any, names: tuple[str, ...]) -> Any:
     """A named tuple class with further fields, the same at every call, since each is compiled apart."""
-    return namedtuple(kind.__name__, (*kind._fields, *names))
+    return namedtuple(kind.__name__, (*kind._fields, *names), module=module)
 
 
 AGENTS: Registry[Agent] = Registry("agent", Agent)

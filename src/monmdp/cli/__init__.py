@@ -20,14 +20,14 @@ from monmdp.cli.problems import List, Optima, Solve
 from monmdp.cli.reproduce import Reproduce
 from monmdp.cli.results import Claims, Export, Figure, Report, Results
 from monmdp.cli.shared import Command, new_console, print_line
-from monmdp.cli.training import Train, Watch
+from monmdp.cli.training import Compare, Train, Watch
 from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 from monmdp.tables import terminal
 
 COMMANDS: dict[str, Callable[..., Command]] = {
     command.__name__.lower(): command
     for command in (
-        List, Solve, Train, Watch, Reproduce, Results, Report, Figure, Claims, Export, Bench, Optima, Doctor,
+        List, Solve, Train, Compare, Watch, Reproduce, Results, Report, Figure, Claims, Export, Bench, Optima, Doctor,
     )
 }  # fmt: skip
 

@@ -11,9 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from monmdp.problem import Floats, MonMDP
-from monmdp.render.text import GLYPHS
+from monmdp.render.text import ARROWS, GLYPHS, action_symbol
 
-ARROWS = {"LEFT": "←", "DOWN": "↓", "RIGHT": "→", "UP": "↑", "STAY": "•"}
 START, BUTTON = "S", "◉"
 
 #: Styles from low to high value.
@@ -112,8 +111,3 @@ def _choices(problem: MonMDP, chances: Floats) -> str:
     if len(chosen) == len(labels) - 1 > 1:
         return f"{env}\n≠{next(text for m, text in enumerate(short) if m not in chosen)}"
     return f"{env}\n{','.join(short[m] for m in chosen)}"
-
-
-def action_symbol(label: str) -> str:
-    """An arrow for a move, the first two letters for any other action."""
-    return ARROWS.get(label, label[:2].lower())

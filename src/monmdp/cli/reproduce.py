@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,17 +11,15 @@ from rich.console import Console
 from tyro.conf import arg
 
 from monmdp import check
-from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, progress
+from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, split
 from monmdp.errors import MonMDPError, plural
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.executors import Executor
-    from monmdp.study.runner import Report, Watcher
+    from monmdp.study.runner import Report
     from monmdp.study.sweep import Batch, Sweep
 
-#: Seconds between two log lines where there is no terminal.
-LOG_EVERY = 15.0
 sweeps_own = partial(option, "as in the sweep", None)
 
 
@@ -63,7 +58,7 @@ class Reproduce(Command):
     dry_run: Flag = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
-        from monmdp.study.runner import plan_sweep, run_sweep
+        from monmdp.study.runner import plan_sweep, run_sweep, sweep_progress
         from monmdp.study.sweep import parse_shard
 
         shard, sweeps = parse_shard(self.shard), self._sweeps()
@@ -71,9 +66,11 @@ class Reproduce(Command):
             plan = _plan(*plan_sweep(sweeps, self.out, shard), self.threads)
             console.print(terminal((), plan.items(), "plan"))
             return
+        if self.on != "here":
+            print_line(console, "Starting Ray …" if self.on == "ray" else f"Joining {self.on} …")
         executor = _executor(self.on)
         try:
-            with _display(console) as watcher:
+            with sweep_progress(partial(print_line, console)) as watcher:
                 report = run_sweep(
                     sweeps, self.out, shard=shard, threads=self.threads, watcher=watcher, executor=executor,
                     device=self.device,
@@ -106,20 +103,6 @@ class Reproduce(Command):
         return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)
 
 
-def split(text: str | None) -> list[str] | None:
-    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
-    if text is None:
-        return None
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
-
-
 def _executor(on: str) -> Executor | None:
     """The executor of `ray` or `ray:HOST:PORT`; None for this process."""
     if on == "here":
@@ -130,27 +113,6 @@ def _executor(on: str) -> Executor | None:
     from monmdp.study.ray_cluster import RayCluster
 
     return RayCluster(address or None)
-
-
-@contextmanager
-def _display(console: Console) -> Iterator[Watcher]:
-    """Yields a function that shows the report so far: a progress bar on a terminal, log lines elsewhere."""
-    started = logged = time.monotonic()
-    with progress("preparing") as update:
-
-        def show(report: Report, steps: int) -> None:
-            nonlocal logged
-            now = time.monotonic()
-            elapsed = max(now - started, 1e-9)
-            speed = f"{steps / elapsed / 1e6:.2f} million steps/s"
-            update(steps, report.steps, f"{report.done}/{report.runs} runs, {speed}")
-            if not console.is_terminal and now - logged >= LOG_EVERY:
-                logged = now
-                seconds = elapsed * (report.steps / max(steps, 1) - 1)
-                left = f"{speed}, about {seconds:.0f} s left" if steps else "compiling kernels"
-                print_line(console, f"{report.done} of {report.runs} runs, {left}")
-
-        yield show
 
 
 def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, str]:

@@ -16,7 +16,6 @@ from tyro.conf import Positional, arg
 
 from monmdp import check
 from monmdp.cli import shared
-from monmdp.cli.reproduce import split
 from monmdp.cli.shared import Command, Flag, Folder, Json, option, print_json, print_line, print_warnings, progress
 from monmdp.errors import MonMDPError, plural, shown
 from monmdp.tables import csv_text, markdown, terminal
@@ -200,12 +199,12 @@ class Figure(Command):
         if (self.env or self.monitor) and not any(kind.single for kind in kinds):
             single = ", ".join(kind.name for kind in FIGURES.values() if kind.single)
             raise MonMDPError(f"{kinds[0].name} shows all problems; --env and --monitor are for {single}.")
-        formats = [text.lower().lstrip(".") for text in split(self.format) or ()]
+        formats = [text.lower().lstrip(".") for text in shared.split(self.format) or ()]
         if not formats or not {*formats} <= {*FORMATS}:
             raise MonMDPError(f"Figures are written as {', '.join(FORMATS)}, not as {shown(self.format)}.")
         size = None if self.size is None else _inches(self.size)
         results = StoredResults(self.folder)
-        if (agents := split(self.agents)) is not None:
+        if (agents := shared.split(self.agents)) is not None:
             results = results.only(agents)
         environment, monitor = default_problem(results)
         if self.env is not None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json as json_text
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from monmdp.errors import MonMDPError
+from monmdp.progress import progress_bar
 from monmdp.tables import printable
 
 if TYPE_CHECKING:
     from monmdp.problem import MonMDP
 
+progress = progress_bar
 #: Bytes in the name of a file, on all usual file systems.
 LONGEST_NAME = 255
 
@@ -89,19 +89,18 @@ def print_json(value: object) -> None:
     print(json_text.dumps(value, allow_nan=False))
 
 
-@contextmanager
-def progress(description: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error, if that is a terminal.
-
-    Yields a function that updates what is done, the total and the description; None leaves a value as it is.
-    """
-    console = new_console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda completed=None, total=None, description=None: bar.update(
-            task, completed=completed, total=total, description=description
-        )
+def split(text: str | None) -> list[str] | None:
+    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
+    if text is None:
+        return None
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
 
 
 def check_file(path: Path | None, *suffixes: str) -> None:

@@ -1,6 +1,5 @@
 """Curves in a grid of panels, environments down and monitors across: return, rewards observed, β, seeds solved."""
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,9 +12,9 @@ from matplotlib.lines import Line2D
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.style import AgentStyle, agent_styles, few_ticks, number, wrapped
+from monmdp.figures.style import AgentStyle, few_ticks, number, wrapped
 from monmdp.problem import Floats, Integers
-from monmdp.statistics import STATISTICS, Interval, mean_interval, wilson
+from monmdp.statistics import STATISTICS, Interval, wilson
 from monmdp.study.results import CellResults
 from monmdp.training.curves import Curves
 from monmdp.training.metrics import METRICS
@@ -186,7 +185,7 @@ def show_steps(axes: Axes, parts: int = 2) -> None:
 
 
 @lru_cache(maxsize=4096)
-def mean_curve(cell: CellResults, column: str, statistic: str = "mean") -> Band:
+def mean_curve(cell: CellResults | Curves, column: str, statistic: str = "mean") -> Band:
     """A statistic over seeds with its 95% interval, at the shown points; β is cut at its ceiling.
 
     The mean has Student's interval, which is cut at the optimum and other limits of what is possible.
@@ -195,7 +194,7 @@ def mean_curve(cell: CellResults, column: str, statistic: str = "mean") -> Band:
     if column == "beta":
         values = np.minimum(values, BETA_CEILING)
     steps, values = cell.steps[points], values[:, points]
-    exact = cell.settings["evaluation"] == "exact"
+    exact = cell.settings.get("evaluation") == "exact"
     interval = possible(STATISTICS[statistic](values), column, steps, cell.optimal_return if exact else np.inf)
     return Band(steps, *interval, (len(values),))
 
@@ -214,7 +213,7 @@ def solving_steps(cell: CellResults) -> Floats:
     return cell.steps_until_solved
 
 
-def _curve(cell: CellResults, column: str) -> np.ndarray:
+def _curve(cell: CellResults | Curves, column: str) -> np.ndarray:
     values = cell.curve(column)
     if column == "return" and np.isnan(values).any():
         raise MonMDPError(f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns.")
@@ -230,6 +229,21 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
     """Greedy return during training, with the optimum; curves that end far below it are marked under the panel."""
     panels = _panels(data, lambda cell: mean_curve(cell, "return", data.statistic), main)
     optima = {problem: sorted({cell.target_return for cell in data.results.of_problem(*problem)}) for problem in panels}
+    finish, legend = return_axis(panels, optima, data.styles)
+    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
+    drawing.rows.extend(
+        (*problem, "optimum", "", step, optimum, "", "")
+        for problem, bands in panels.items()
+        for optimum in optima[problem]
+        for step in (0, max(int(band.x[-1]) for band in bands.values()))
+    )
+    return drawing
+
+
+def return_axis(
+    panels: Panels, optima: Mapping[Key, Sequence[float]], styles: Mapping[str, AgentStyle]
+) -> tuple[Finish, list[Entry]]:
+    """An axis of returns for the panels of a row with the optima; curves that end far below are marked under it."""
     limits = {
         name: return_limits(
             [optimum for (row, _), values in optima.items() if row == name for optimum in values],
@@ -242,7 +256,7 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         low, high = limits[problem[0]]
         axes.set_ylim(low, high)
-        few_ticks(axes.yaxis, 3)
+        few_ticks(axes.yaxis, 3 if len(panels) > 1 else 5)
         for optimum in optima.get(problem, ()):
             axes.axhline(optimum, zorder=1, **OPTIMUM)
         lost = {agent: float(band.mean[-1]) for agent, band in bands.items() if band.mean[-1] < low}
@@ -252,18 +266,10 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
             x = (i % parts + 0.25 + 0.5 * (i // parts + 0.5) / -(-len(lost) // parts)) / parts
             axes.annotate(
                 text, (x, 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
-                ha="center", va="top", size=style.TICK - 0.5, color=data.styles[agent].colour,
+                ha="center", va="top", size=style.TICK - 0.5, color=styles[agent].colour,
             )  # fmt: skip
 
-    legend = [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
-    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
-    drawing.rows.extend(
-        (*problem, "optimum", "", step, optimum, "", "")
-        for problem, bands in panels.items()
-        for optimum in optima[problem]
-        for step in (0, max(int(band.x[-1]) for band in bands.values()))
-    )
-    return drawing
+    return finish, [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
 
 
 def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[float, float]:
@@ -282,38 +288,21 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
     return best - (1.0 + SPACE) * gap, best + SPACE * gap
 
 
-def plot_curves(curves: Curves, suffix: str) -> bytes:
-    """Draw the mean greedy return of fresh curves with its 95% confidence interval, and the optimum, as a file."""
-    problem, agent, runs = curves.problem, curves.agent, len(curves.seeds)
-    key = (problem.environment.name, problem.monitor.name)
-    optimum = curves.optimal_return if curves.evaluation == "exact" else np.inf
-    band = Band(curves.steps, *possible(mean_interval(curves.returns), "return", curves.steps, optimum), (runs,))
-
-    def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
-        axes.set_ylim(return_limits([curves.target_return], [band.mean]))
-        few_ticks(axes.yaxis, 5)
-        axes.axhline(curves.target_return, zorder=1, **OPTIMUM)
-        show_steps(axes, 4)
-
-    names, labels = {agent: f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"}, (STEPS, GREEDY_RETURN)
-    panels, more = {key: {agent: band}}, [("optimum", OPTIMUM)]
-    sink = io.BytesIO()
-    with style.styled():
-        figure = draw_panels(panels, key[1:], agent_styles([agent]), labels, finish, more, names, 2.2)
-        figure.savefig(sink, format=suffix.lstrip("."))
-    return sink.getvalue()
-
-
 def observed(data: FigureData, main: bool = False) -> Drawing:
     """Rewards observed during training."""
+    panels = _panels(data, lambda cell: mean_curve(cell, "observed", data.statistic), main)
+    return _grid(data, panels, f"{LABELS['observed']} (thousands)", count_axis(1000), share_y=False)
+
+
+def count_axis(scale: float = 1.0) -> Finish:
+    """An axis from zero to a little above the largest value, with numbers divided by `scale`."""
 
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         most = max((float(np.nanmax([band.mean, band.high])) for band in bands.values()), default=0.0) or 1.0
         axes.set_ylim(-0.03 * most, 1.06 * most)
-        few_ticks(axes.yaxis, 3, scale=1000)
+        few_ticks(axes.yaxis, 3, scale)
 
-    panels = _panels(data, lambda cell: mean_curve(cell, "observed", data.statistic), main)
-    return _grid(data, panels, f"{LABELS['observed']} (thousands)", finish, share_y=False)
+    return finish
 
 
 def beta(data: FigureData) -> Drawing:
@@ -322,7 +311,7 @@ def beta(data: FigureData) -> Drawing:
     if not panels:
         raise MonMDPError(f"No agent in {data.results.folder} records β; Directed does.")
     least = min(float(band.mean.min()) for bands in panels.values() for band in bands.values())
-    finish, legend = _beta_axis(list(data.results.cells.values()), least / 2)
+    finish, legend = beta_axis(list(data.results.cells.values()), least / 2)
     label = f"{LABELS['beta']} (logarithmic; infinite and above 10 shown as 10)"
     return _grid(data, panels, label, finish, more=legend)
 
@@ -340,7 +329,7 @@ def beta_run(data: FigureData) -> Drawing:
         bands[cell.agent] = Band(cell.steps, values[0], low, high, (seed, runs))
         shade = f" (shade: 5% to 95% of {runs} seeds)" if runs > 1 else ""
         names[cell.agent] = f"{data.results.labels[cell.agent]}, seed {seed}{shade}"
-    finish, legend = _beta_axis(cells, min(float(band.low.min()) for band in bands.values()) / 1.6)
+    finish, legend = beta_axis(cells, min(float(band.low.min()) for band in bands.values()) / 1.6)
     label = f"{LABELS['beta']} (infinite: shown as 10)"
     drawing = _grid(data, {data.problem: bands}, label, finish, more=legend, names=names, panel_height=1.75)
     columns = ("environment", "monitor", "agent", "seed", "runs", "step", "beta", "low_5", "high_95")
@@ -352,7 +341,7 @@ def _records_beta(cell: CellResults) -> bool:
     return not np.isnan(cell.curve("beta")).any()
 
 
-def _beta_axis(cells: Sequence[CellResults], least: float) -> tuple[Finish, list[Entry]]:
+def beta_axis(cells: Sequence[CellResults | Curves], least: float) -> tuple[Finish, list[Entry]]:
     """A logarithmic axis from below the smallest β to its ceiling with the thresholds β̄ of all agents; their entry."""
     values = (cell.settings.get("agent_options", {}).get("beta_bar") for cell in cells)
     thresholds = sorted({float(value) for value in values if isinstance(value, int | float) and value})

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
@@ -30,6 +31,10 @@ LONG_NAME = 14
 LABELLED = 12
 EXACT = "optimal Q*"
 KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
+
+
+#: Texts of cells, an array of strings.
+Texts = npt.NDArray[Any]
 
 
 class Block(NamedTuple):
@@ -191,7 +196,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     colours = matplotlib.colormaps[colour_map].with_extremes(bad=style.PALE)
     for line, block in zip(grid, blocks, strict=True):
         for axes, values in zip(line, block.maps, strict=True):
-            draw_map(axes, values, norm, colours, block.text, size)
+            draw_map(axes, values, norm, colours, cell_texts(block.text, values), size)
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
         line[0].set_ylabel(
             block.name, rotation=0, ha="right", va="center", weight="bold", color=block.colour, labelpad=5
@@ -200,10 +205,14 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     return np.asarray(grid)
 
 
-def draw_map(
-    axes: Axes, values: Floats, norm: Normalize, colours: Colormap, text: Callable[[float], str], size: float
-) -> None:
-    """Values [row, column] as coloured cells, with texts if their size can be read."""
+def cell_texts(text: Callable[[float], str], values: Floats) -> Texts:
+    """The text of every value."""
+    texts: Texts = np.vectorize(text, otypes=[object])(values)
+    return texts
+
+
+def draw_map(axes: Axes, values: Floats, norm: Normalize, colours: Colormap, texts: Texts, size: float) -> None:
+    """Values [row, column] as coloured cells, with texts [row, column] if their size can be read."""
     shown = np.ma.masked_where(np.isnan(values) | np.isnan(norm(values).filled(np.nan)), values)
     edge = 0.6 if size >= LEAST_TEXT else 0.0
     axes.pcolormesh(shown, norm=norm, cmap=colours, edgecolors="white" if edge else "none", linewidth=edge)
@@ -213,7 +222,7 @@ def draw_map(
     for (i, j), value in np.ndenumerate(values) if edge else ():
         dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], style.LUMINANCE) < 0.48
         ink = "white" if dark else style.INK
-        axes.text(j + 0.5, i + 0.52, text(value), size=size, color=ink, ha="center", va="center")
+        axes.text(j + 0.5, i + 0.52, str(texts[i, j]), size=size, color=ink, ha="center", va="center")
 
 
 def short(value: float) -> str:

@@ -13,7 +13,7 @@ from monmdp.errors import MonMDPError
 from monmdp.figures import style
 from monmdp.figures.curves import OPTIMUM, Band, Key, draw_panels, possible
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.heatmaps import draw_map, percent, short
+from monmdp.figures.heatmaps import cell_texts, draw_map, percent, short
 from monmdp.figures.style import agent_styles, few_ticks, fitting_size, in_order, wrapped
 from monmdp.protocol import kind
 from monmdp.registry import differing_options, restricted
@@ -182,8 +182,9 @@ def _maps(found: Sequence[Study], outcomes: Mapping[str, Interval], solved: bool
         values = np.array([[outcomes[cell.identity].estimate if cell else np.nan for cell in line] for line in cells])
         own = limits[study.problem]
         norm = Normalize(0, 1) if solved else Normalize(np.nanmin(own), np.nanmax(own))
-        size = fitting_size(max(len(text(value)) for value in values.flat), 0.9 * wide)
-        draw_map(axes, values, norm, colours, text, size)
+        texts = cell_texts(text, values)
+        size = fitting_size(max(map(len, texts.flat)), 0.9 * wide)
+        draw_map(axes, values, norm, colours, texts, size)
         axes.set_xticks(np.arange(len(across)) + 0.5, [wrapped(str(v), wide, 1, style.TICK) for v in across])
         axes.set_yticks(np.arange(len(down)) + 0.5, [wrapped(str(v), 0.5, 1, style.TICK) for v in down])
         axes.set(xlabel=study.options[0], ylabel=study.options[1] if len(study.options) > 1 else "")

@@ -6,11 +6,12 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 
 from monmdp.errors import MonMDPWarning
@@ -67,7 +68,9 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled kernel if possible."""
+        """Store a compiled kernel if possible, unless other processes may not be able to import a class it is for."""
+        if any(map(_has_foreign_class, getattr(sig, "args", sig))):
+            return
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -79,6 +82,12 @@ class KernelCache(FunctionCache):
             reason = getattr(error, "strerror", None) or type(error).__name__
             message = f"The cache of compiled kernels in {_FOLDER} {what} ({reason})."
             warnings.warn(message, KernelCacheWarning, stacklevel=2)
+
+
+def _has_foreign_class(kind: Any) -> bool:
+    """Whether a Numba type is, or contains, a named tuple of another package."""
+    named = getattr(kind, "instance_class", None)
+    return (named is not None and not is_built_in(named)) or any(map(_has_foreign_class, getattr(kind, "types", ())))
 
 
 _FOLDER = cache_folder()
@@ -102,6 +111,22 @@ def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> 
             finally:
                 numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
     return compiled
+
+
+@contextlib.contextmanager
+def on_compilation(function: Any, announce: Callable[[], None]) -> Iterator[None]:
+    """Within the context, `announce` is called when a kernel begins to compile; not when it is loaded from disk."""
+
+    class Announcer(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if event.data["dispatcher"] is function:
+                announce()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield
 
 
 def inlined(function: Callable[..., Any]) -> Any:

@@ -85,6 +85,21 @@ class Curves:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.recorded})
 
+    @property
+    def environment(self) -> str:
+        """The environment with its options."""
+        return self.problem.environment.name
+
+    @property
+    def monitor(self) -> str:
+        """The monitor with its options."""
+        return self.problem.monitor.name
+
+    @property
+    def problem_name(self) -> str:
+        """Environment and monitor with their options."""
+        return f"{self.environment} + {self.monitor}"
+
     def curve(self, column: str) -> np.ndarray:
         """The metric with this column of result files, [seed, point]: `curve("return")` is `returns`."""
         return self.recorded[next(metric.attribute for metric in METRICS if metric.column == column)]
@@ -125,8 +140,8 @@ class Curves:
         final, half_width = float(self.final_returns.mean()), self.final_return_ci
         unknown = bool(np.isnan(final))
         return {
-            "environment": self.problem.environment.name,
-            "monitor": self.problem.monitor.name,
+            "environment": self.environment,
+            "monitor": self.monitor,
             "agent": self.agent,
             "seeds": len(self.seeds),
             "steps": int(self.steps[-1]),
@@ -159,16 +174,16 @@ class Curves:
 
     def plot(self, metric: str = "return", **options: Any) -> Figure:
         """Draw a metric over training steps, the mean over seeds with its interval; options: those of `monmdp.plot`."""
-        import monmdp
+        from monmdp import plot
 
-        return monmdp.plot(self, metric, **options)
+        return plot(self, metric, **options)
 
     def heatmap(self, values: str = "visits", seed: int | None = None, **options: Any) -> Figure:
         """Draw visits or values (the largest Q of each state) on the grid, with the greedy actions as arrows.
 
         seed: one of `seeds`, by default the mean over all of them. options: those of `monmdp.heatmap`.
         """
-        import monmdp
+        from monmdp import heatmap
 
         tables = {"visits": self.visit_counts.sum(2), "values": self.q.max(2)}
         if values not in tables:
@@ -179,13 +194,12 @@ class Curves:
         label = {"visits": "visits per state", "values": "value of the greedy action"}[values]
         title = f"{self.agent}, " + (f"seed {seed}" if seed is not None else f"mean of {len(self.seeds)} seeds")
         given = {"label": label, "title": title, "log": values == "visits", "greedy": self.q[runs].mean(0)} | options
-        return monmdp.heatmap(self.problem, tables[values][runs].mean(0), **given)
+        return heatmap(self.problem, tables[values][runs].mean(0), **given)
 
     def columns(self) -> dict[str, Any]:
         """One value per seed and point: environment, monitor, agent, seed, step and every metric."""
         n_seeds, n_points = len(self.seeds), len(self.steps)
-        environment, monitor = self.problem.environment.name, self.problem.monitor.name
-        labels = {"environment": environment, "monitor": monitor, "agent": self.agent}
+        labels = {name: getattr(self, name) for name in ("environment", "monitor", "agent")}
         rows: dict[str, Any] = {name: [label] * (n_seeds * n_points) for name, label in labels.items()}
         rows |= {"seed": np.repeat(self.seeds, n_points), "step": np.tile(self.steps, n_seeds)}
         return rows | {metric.column: self.recorded[metric.attribute].ravel() for metric in METRICS}

@@ -7,6 +7,7 @@ docstrings, line numbers and names of local variables do not count. Python's ver
 
 import builtins
 import contextlib
+import copyreg
 import dataclasses
 import dis
 import functools
@@ -125,7 +126,8 @@ class _Walk:
         """Hash an object as `copy` and `pickle` see it."""
         self._require(not isinstance(value, _GENERATORS), value)
         try:
-            reduced = value.__reduce_ex__(4)
+            registered = copyreg.dispatch_table.get(type(value))
+            reduced = registered(value) if registered else value.__reduce_ex__(4)
         except Exception:  # locks, files, generators, and what code of a user raises
             self._require(False, value)
         if isinstance(reduced, str):  # a global name
@@ -157,6 +159,7 @@ class _Walk:
         module, code = function.__globals__.get("__name__", ""), function.__code__
         if self._is_library(module):
             self._text(module, code.co_qualname)
+            self.reads.update(code.co_names)
         else:
             with self._at(function.__name__):
                 self._code(code, function.__globals__)

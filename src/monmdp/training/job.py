@@ -5,7 +5,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes, new_memo
 from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
+from monmdp.kernels.compile import on_compilation
 from monmdp.kernels.returns import new_evaluator, sampled_return
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import Integers, MonMDP, checked_problem
@@ -26,7 +27,7 @@ from monmdp.training.curves import Curves
 from monmdp.training.fingerprint import Code, code_of
 from monmdp.training.learner import PlainAgent, interact, is_plain, policy_of, q_of, value_of
 from monmdp.training.loop import explained, loop_of, new_cursor, stream_keys
-from monmdp.training.metrics import Tally
+from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact, is_deterministic
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -203,13 +204,27 @@ class Job(Target):
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
+        return record, self.tables(self._run(seed, self.point_steps, record, progress, stop))
+
+    def prepare(self, announce: Callable[[str], None] | None = None) -> None:
+        """Compile the loop, or load it from disk, so that the time of a run does not include it.
+
+        announce: called with a sentence before the loop is compiled.
+        """
+        name, kept = type(self.agent).__name__, is_built_in(type(self.agent))
+        sentence = f"Compiling {name} (once{', later runs load it' if kept else ' per process'}) …"
+        with on_compilation(self.loop, lambda: announce(sentence) if announce is not None else None):
+            self._run(0, self.point_steps[:0], new_record(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
+
+    def _run(self, seed: int, point_steps: Integers, record: Any, progress: Integers, stop: Integers) -> Any:
+        """The memory of one seed after training up to the last of some recording points."""
         if self._failure is not None:
             raise self._failure
         memory = new_memory(self.agent, self.world, self.steps, seed)
         keys = stream_keys(seed)
         try:
             self.loop(
-                self.world, memory, keys, new_cursor(self.world, keys), Tally(), self.point_steps, self.episodes,
+                self.world, memory, keys, new_cursor(self.world, keys), Tally(), point_steps, self.episodes,
                 new_evaluator(self.world), record, progress, stop,
             )  # fmt: skip
         except InvalidActionError:
@@ -222,7 +237,7 @@ class Job(Target):
             if self._failure is None:
                 raise
             raise self._failure from None
-        return record, self.tables(memory)
+        return memory
 
     def tables(self, memory: Any) -> dict[str, Any]:
         """The final tables of a memory."""
@@ -251,6 +266,9 @@ class PlainJob(Job):
     def run_settings(self) -> dict[str, Any]:
         """The settings of this job's runs."""
         return self.settings(self.agent_name, self.agent.source.__name__, self.agent.options, self.agent_code)
+
+    def prepare(self, announce: Callable[[str], None] | None = None) -> None:
+        """Nothing is compiled."""
 
     def run(
         self,
@@ -288,10 +306,12 @@ def _report_unused(owner: str, options: Iterable[str], code: Code) -> None:
     if code.reads.isdisjoint(("__dict__", "asdict", "astuple", "fields", "replace", "vars")):
         for name in options:
             if name not in code.reads:
-                message = (
-                    f"The option {name!r} of {owner} changes nothing: neither its kernels nor its methods read it."
-                )
-                warnings.warn(message, MonMDPWarning, stacklevel=2)
+                _warn_once(f"The option {name!r} of {owner} changes nothing: its kernels and methods do not read it.")
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, MonMDPWarning, stacklevel=4)
 
 
 def identity(settings: Mapping[str, Any]) -> str:

@@ -151,7 +151,7 @@ def explained(agent: Any, memory: Any, error: Exception) -> MonMDPError | None:
             return _uncompiled(agent, name, memory, reason)
         returned = function.nopython_signatures[-1].return_type
         if name == "act" and not (isinstance(returned, numba.types.BaseTuple) and len(returned) == 2):
-            return MonMDPError(f"act of {agent.__name__} must return (action, exploring), not {returned}.")
+            return MonMDPError(f"act of {agent.__name__} must return (action, exploring).")
     return _uncompiled(agent, "a kernel", memory, error) if isinstance(error, NumbaError) else None
 
 
