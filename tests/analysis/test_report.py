@@ -192,7 +192,7 @@ def test_agents_have_the_share_of_their_solved_runs(folder, data):
 
 def test_claims_are_those_of_the_claims_command_that_have_data(folder, data):
     claims = check_claims(Results(folder))
-    checked = [claim for claim in claims if claim.verdict != "not enough data"]
+    checked = [claim for claim in claims if any(one.verdict != "not enough data" for one in claim.details)]
     assert [(claim["claim"], claim["verdict"], len(claim["details"])) for claim in data["claims"]] == [
         (claim.claim, claim.verdict, len(claim.details)) for claim in checked
     ]
