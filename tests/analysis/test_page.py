@@ -25,9 +25,7 @@ REPLAYS = (
     Replay("Loop", "Ask", "A loop with questions.", ("Directed",), steps=600),
 )
 #: Twenty variants of one agent.
-VARIANTS = [
-    f"Naive(alpha={alpha}, initial_q={q})" for alpha in (0.1, 0.25, 0.5, 0.75, 1.0) for q in (-1.0, 0.0, 1.0, 5.0)
-]
+VARIANTS = monmdp.grid("Naive", alpha=[0.1, 0.25, 0.5, 0.75, 1.0], initial_q=[-1.0, 0.0, 1.0, 5.0])
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 #: Names that would run a script if they were parsed as markup.

@@ -327,7 +327,7 @@ def test_the_default_path_is_in_the_results_folder(tmp_path):
         (["{new}"], "has no results yet"),
         (["{folder}", "--out", "{none}/page.html"], "does not exist"),
         (["{folder}", "--out", "{empty}"], "is a folder; give the path of a file"),
-        (["{folder}", "--otu", "x"], "See monmdp report --help"),
+        (["{folder}", "--otu", "x"], "Did you mean '--out'"),
     ],
 )
 def test_bad_input_is_one_line(words, complaint, folder, tmp_path, capsys):
