@@ -214,9 +214,12 @@ WRONG = {
     "act of Wrong cannot be compiled (line ": ("act", lambda memory, s, d: (0, memory.numbr > 0)),
     "its memory has no field 'numbr'. Did you mean 'number'?": ("act", lambda memory, s, d: (0, memory.numbr > 0)),
     "An option of this type cannot be used in compiled code": ("act", lambda memory, s, d: (0, memory.table == 0)),
-    "it calls helper, which is not compiled. Write @monmdp.kernel above helper.": ("begin", lambda memory, state, step: helper(state)),
+    "it calls helper, which is not compiled. Write @monmdp.kernel above helper.": (
+        "begin",
+        lambda memory, state, step: helper(state),
+    ),
     "act of Wrong must return (action, exploring).": ("act", lambda memory, state, draws: 0),
-    "update of Wrong cannot be compiled: Signature mismatch": ("update", lambda memory: None),
+    "begin of Wrong cannot be compiled: Signature mismatch": ("begin", lambda memory: None),
     "module 'numpy' has no attribute 'argmaxx'": ("begin", lambda memory, state, step: np.argmaxx(memory.q)),
 }
 

@@ -6,7 +6,8 @@ import itertools
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,10 @@ class Mine(Base):
 '''
 
 
+#: The modules of these tests.
+NAMES = ("helpers", "script", "other", "__main__copy", "room", "monitor")
+
+
 def load(name: str, text: str) -> types.ModuleType:
     """A module as Python imports it from a file."""
     module = types.ModuleType(name)
@@ -130,12 +135,10 @@ def load(name: str, text: str) -> types.ModuleType:
 
 
 @pytest.fixture(autouse=True)
-def _modules() -> Iterator[None]:
-    before = set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if "monmdp" not in name:
-            sys.modules.pop(name, None)
+def _modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules of a test end with it."""
+    for name in NAMES:
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 def code(agent: str = AGENT, helpers: str = HELPERS, name: str = "script") -> str:
@@ -262,16 +265,25 @@ def test_changing_one_constant_reruns_exactly_the_affected_runs(tmp_path):
     other = PLAIN.replace("* 1.0", "* 2.0")
     compiled = {text: load("script", text).Compiled() for text in (COMPILED, COMPILED.replace("0.001", "0.1"))}
     before, after = compiled.values()
+    messages: list[list[str]] = []
 
     def run(agent: Any, plain: str) -> tuple[int, int]:
         agents = [agent, load("other", plain).Plain, "Naive"]
-        report = monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, 2, steps=120, points=4), tmp_path)
+        sweep = monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, 2, steps=120, points=4)
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            report = monmdp.run_sweep(sweep, tmp_path)
+        messages.append([str(warning.message) for warning in raised])
         assert report.failures == []
         return report.done, report.skipped
 
     assert run(before, PLAIN) == (12, 0)
     assert run(after, PLAIN) == (4, 8)
     assert run(after, other) == (4, 8)
+    codes = [code_of(type(agent)).digest for agent in (before, after)]
+    expected = f"also has runs of Compiled with other code: agent_code {codes[0]}; now it is {codes[1]}."
+    assert [expected in "".join(warned) for warned in messages] == [False, True, True]
+    assert [len(warned) for warned in messages] == [0, 1, 2]
     for versions in itertools.product((before, after), (PLAIN, other)):  # all of them are there now
         assert run(*versions) == (0, 12)
     for name in ("script", "other"):
@@ -326,7 +338,7 @@ def test_changed_environments_and_monitors():
     """Their arrays identify them, so that code that gives the same problem shares its runs."""
 
     def key(monitor: str = MONITOR, room: str = ROOM) -> str:
-        sweep = monmdp.Sweep([load("a", room).Room()], [load("b", monitor).Glance()], ["Naive"], steps=50)
+        sweep = monmdp.Sweep([load("room", room).Room()], [load("monitor", monitor).Glance()], ["Naive"], steps=50)
         return requested(sweep)[0].identity
 
     assert key(monitor=MONITOR.replace("looked = ", "# what the person does\n        looked = ")) == key()

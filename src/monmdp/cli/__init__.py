@@ -33,6 +33,9 @@ COMMANDS: dict[str, Callable[..., Command]] = {
 
 POSITIONAL = get_args(tyro.conf.Positional[str])[1]  # how tyro marks an argument without a name
 
+#: Options that are given twice by mistake → what to do instead.
+REPEATED = {"--agent": "; monmdp compare trains several agents"}
+
 DESCRIPTION = """usage: monmdp [--version] COMMAND [ARGUMENTS]
 
 Reinforcement learning when rewards cannot always be seen (Monitored MDPs).
@@ -163,7 +166,7 @@ def _check_options(name: str, words: list[str]) -> None:
         if option not in options:
             raise MonMDPError(f"monmdp {name} has no option {shown(option)}. {nearest(option, options)}")
         if option in given and options[option] == "single":
-            raise MonMDPError(f"{option} is given twice; monmdp {name} takes it once.")
+            raise MonMDPError(f"{option} is given twice; monmdp {name} takes it once{REPEATED.get(option, '')}.")
         given.add(option)
 
 

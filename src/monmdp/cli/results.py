@@ -283,13 +283,12 @@ class Claims(Command):
             ]
             if rows:
                 console.print(terminal((), rows, f"The paper's claims in {self.folder}", "r"), "")
+                print_line(console, "Details: --claim NUMBER for one claim, --details for all.")
+        if not self.json and self.claim is None:
+            print_line(console, _verdict(claims, self.folder), "bold")
         print_warnings(messages, results.damaged)
         shared.write_file(out, _as_text(claims, out.suffix, self.details).encode())
         print_line(messages if self.json else console, f"Written to {out}.")
-        if not self.json and self.claim is None:
-            if not self.details:
-                print_line(console, "Details: --claim NUMBER for one claim, --details for all.")
-            print_line(console, _verdict(claims, self.folder), "bold")
 
 
 def _chosen(claims: list[Claim], name: str | None) -> list[Claim]:

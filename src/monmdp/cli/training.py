@@ -125,7 +125,7 @@ class Train(RunArguments):
 
 @dataclass(frozen=True)
 class Compare(RunArguments):
-    """Train several agents with the same seeds and compare them with the first one.
+    """Train agents with the same seeds and compare them with the first.
 
     The table shows the final return with its 95% interval, the fraction of seeds that end solved, steps and observed
     rewards until then (medians), and the difference to the first agent, paired by seed, with its p-value.

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import check
-from monmdp.errors import MonMDPError, plural
+from monmdp.errors import MonMDPError, MonMDPWarning, plural
 from monmdp.files import WriteError
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
@@ -55,6 +56,8 @@ def train(
     terminal; False nothing. A function is called about ten times per second with the number of steps done and of all.
     The seconds of the result do not include compilation on a CPU.
     """
+    if isinstance(agent, list | tuple):
+        raise MonMDPError("train takes one agent; monmdp.compare trains several with the same seeds.")
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job, settings = everything.job, everything.job.run_settings
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
@@ -181,6 +184,23 @@ def plan_sweep(
     return report, report.plan(results, shard)
 
 
+def _report_other_code(requests: Iterable[Batch], results: Results) -> None:
+    """Warn of runs of an agent of the same name whose code was different: an earlier version, or another class."""
+    codes = {request.job.agent_name: request.job.agent_code for request in requests}
+    other: dict[str, set[str]] = {}
+    for cell in results.cells.values():
+        name, code = cell.settings["agent"], cell.settings.get("agent_code")
+        if code is not None and codes.get(name, code) not in (code, None):
+            other.setdefault(name, set()).add(code)
+    for name, earlier in other.items():
+        message = (
+            f"{results.folder} also has runs of {name} with other code: agent_code {', '.join(sorted(earlier))}; now"
+        )
+        warnings.warn(
+            f"{message} it is {codes[name]}. Tables and figures list them apart.", MonMDPWarning, stacklevel=3
+        )
+
+
 def run_sweep(
     sweeps: Sweep | Iterable[Sweep],
     folder: Path | str,
@@ -213,6 +233,7 @@ def run_sweep(
     report, results = Report(store.folder, requests), Results(store.folder, required=False)
     for path, message in results.damage.items():
         report.damaged.append(f"{message} It is now {store.quarantine(path)}, and its runs are repeated.")
+    _report_other_code(requests, results)
     left = report.plan(results, shard)
     assigned = [(cpu, [batch for batch in left if batch.identity not in on_gpu])]
     if on_gpu:

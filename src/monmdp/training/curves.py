@@ -239,8 +239,8 @@ class Curves:
         problem: needed where it cannot be built again from the names of its environment and monitor.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = dict(file)
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
+                arrays = dict(content)
             summary, plain = (json.loads(str(arrays.pop(name))) for name in ("summary", "plain"))
             recorded = {metric.attribute: arrays.pop(metric.attribute) for metric in METRICS}
         except FileNotFoundError:

@@ -159,6 +159,7 @@ class Job(Target):
     them is also the lower bound for rewards that can never be observed.
     """
 
+    agent_code: str | None = None
     _failure: MonMDPError | None = None
 
     def __init__(
@@ -176,7 +177,7 @@ class Job(Target):
         self.agent_name, self.agent = given.name, given.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(visible_bounds(problem)))
         kernels: Any = type(self.agent)
-        self.loop, self.agent_code = loop_of(kernels), None
+        self.loop = loop_of(kernels)
         if not is_built_in(kernels):
             code = code_of(kernels)
             _report_unused(kernels.__name__, own_options(kernels), code)
