@@ -187,7 +187,7 @@ class Figure(Command):
     """Files to write, separated by commas: pdf, png, svg, and csv for the numbers."""
 
     def run(self, console: Console) -> None:
-        from monmdp.figures import DEFAULT_PROBLEM, FIGURES, FORMATS, draw_figures, figure_kind
+        from monmdp.figures import FIGURES, FORMATS, default_problem, draw_figures, figure_kind
         from monmdp.study.results import Results as StoredResults
 
         name = self.name.casefold()
@@ -206,7 +206,7 @@ class Figure(Command):
         results = StoredResults(self.folder)
         if (agents := shared.split(self.agents)) is not None:
             results = results.only(agents)
-        environment, monitor = DEFAULT_PROBLEM
+        environment, monitor = default_problem(results)
         if self.env is not None:
             environment = results.environments[check.find(self.env, results.environments, "environment", "The folder")]
         if self.monitor is not None:

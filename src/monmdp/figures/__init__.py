@@ -12,7 +12,7 @@ from typing import Any
 
 from monmdp.errors import MonMDPError, nearest, shown
 from monmdp.figures import curves, environments, heatmaps, scores, sensitivity
-from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
+from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData, default_problem
 from monmdp.figures.style import styled
 from monmdp.files import write_atomically
 from monmdp.study.results import Results
@@ -21,10 +21,10 @@ from monmdp.tables import csv_text
 
 __all__ = [
     "DEFAULT_FORMATS",
-    "DEFAULT_PROBLEM",
     "FIGURES",
     "FORMATS",
     "FigureKind",
+    "default_problem",
     "draw_figure",
     "draw_figures",
     "figure_kind",
@@ -105,17 +105,19 @@ def draw_figures(
     names: list[str],
     results: Results,
     out: Path | str | None = None,
-    problem: tuple[str, str] = DEFAULT_PROBLEM,
+    problem: tuple[str, str] | None = None,
     statistic: str = "mean",
     size: tuple[float, float | None] | None = None,
     formats: Sequence[str] = DEFAULT_FORMATS,
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
     """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 
-    problem: the environment and monitor of figures that show a single problem. statistic: of curves over seeds, mean,
-    median or iqm. size: width and height in inches; a height of None follows from the content.
+    problem: the environment and monitor of figures that show a single problem, by default that of `default_problem`.
+    statistic: of curves over seeds, mean, median or iqm. size: width and height in inches; a height of None follows
+    from the content.
     """
     kinds = [figure_kind(name) for name in names]
+    problem = problem or default_problem(results)
     data, folder = FigureData(results, problem, statistic), results.folder / "figures" if out is None else Path(out)
     width, height = size or (None, None)
     try:

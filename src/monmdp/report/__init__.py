@@ -72,8 +72,8 @@ def page_data(results: Results, replays: Sequence[Replay] | None, progress: Prog
 
 def _claims(results: Results) -> dict[str, Any]:
     """The claims about which the folder has data, and the number of the others."""
-    claims = [asdict(claim) for claim in check_claims(results)]
-    checked = [claim for claim in claims if claim["verdict"] != "not enough data"]
+    claims = check_claims(results)
+    checked = [asdict(claim) for claim in claims if any(one.verdict != "not enough data" for one in claim.details)]
     return {"claims": checked, "unchecked": len(claims) - len(checked)}
 
 
