@@ -106,7 +106,7 @@ def solved(data: FigureData) -> Drawing:
     left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
     column = min(max((style.page_size()[0] - left) / len(agents), 0.45 if len(agents) <= 8 else 0.3), 0.62)
     names, upright = [results.labels[agent] for agent in agents], len(agents) <= 8
-    headings = [wrapped(name, column - 0.06 if upright else 2.2, 3 if upright else 1, bold=True) for name in names]
+    headings = [wrapped(name, column - 0.06 if upright else 3.0, 3 if upright else 1, bold=True) for name in names]
     above = 0.0 if upright else max(map(len, headings)) * style.LABEL * style.BOLD_CHARACTER
     height = 0.7 + above + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
     figure = Figure(figsize=(left + max(column * len(agents), 1.0), height))

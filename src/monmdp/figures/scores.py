@@ -162,7 +162,7 @@ def _dots(
         values = [value for key, interval in estimates.items() if key[0] == title for value in interval]
         low, high = np.nanmin(values), np.nanmax(values)
         margin = max(0.06 * (high - low), 0.05 * (high == low))
-        axes.set(title=title, xlim=(low - margin, high + margin))
+        axes.set(title=wrapped(title, 1.05, bold=True), xlim=(low - margin, high + margin))
         few_ticks(axes.xaxis, 4 if len(titles) == 1 else 3)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
