@@ -236,7 +236,7 @@ def write_model(model, states, rows, start, stop):
     """
     known, moves, ends, shifts = model.known, model.moves, model.ends, model.shifts
     n_actions, end = model.n_actions, len(model.env_state)
-    offsets, weight, next_state = rows
+    offsets, weight, next_state = rows.offsets, rows.weight, rows.next_state
     for row in range(start * n_actions, stop * n_actions):
         pair, entry = states[row // n_actions] * n_actions + row % n_actions, offsets[row]
         group, monitor_pair = ends.group[pair], shifts.group[pair]
