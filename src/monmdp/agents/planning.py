@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.agents.arrays import Rows, array_tuple
 from monmdp.kernels.bellman import backup
-from monmdp.kernels.compile import inlined, internal
+from monmdp.kernels.compile import inlined
 
 #: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
 VALUE_ACCURACY = 1e-7
@@ -55,7 +55,7 @@ GoalPlan: Any = array_tuple(
 )
 
 
-@internal
+@inlined
 def plan_values(states, rows, rewards, lowest, discount, q, values):
     """Improve q [S, A] and values [S + 2] of some states, by rewards of their rows; pairs without a row get `lowest`.
 
@@ -105,7 +105,7 @@ def add_state(plan, state, decay):
         status.size += 1
 
 
-@internal
+@inlined
 def add_successors(plan, start, stop, decay):
     """Add the successors of the states at places start … stop - 1; the end of an episode leads to the start states."""
     offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
@@ -120,7 +120,7 @@ def add_successors(plan, start, stop, decay):
             add_state(plan, state, decay)
 
 
-@internal
+@inlined
 def move_stays(plan):
     """Move the probabilities of staying in the same state from the rows to `stay`."""
     offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
@@ -146,7 +146,7 @@ def goal_value(plan, i, action):
     return (success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
 
 
-@internal
+@inlined
 def solve_goals(plan):
     """Sweep W backwards from the states found last, which are the farthest, as far as it matters at the origin.
 

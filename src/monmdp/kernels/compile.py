@@ -88,7 +88,7 @@ _CONFIG_LOCK = threading.Lock()  # Numba's setting of the folder is global
 
 def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> Any:
     """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
-    compiled = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
+    compiled = numba.njit(**{"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})(function)
     if cache and _CACHED:
         with _CONFIG_LOCK, contextlib.suppress(RuntimeError, OSError):  # the folder became unusable
             before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
@@ -107,4 +107,4 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def internal(function: Callable[..., Any]) -> Any:
     """A kernel that only kernels call: without an entry for Python, which takes long to compile for large tuples."""
-    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return kernel(function, no_cpython_wrapper=True)
