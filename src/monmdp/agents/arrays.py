@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from monmdp.kernels.compile import kernel
+from monmdp.kernels.references import by_reference
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -25,7 +26,7 @@ def array_tuple(module: str, name: str, doc: str, **fields: Any) -> Any:
     made: Any = NamedTuple(name, [(field, Any) for field in fields])  # type: ignore[misc]
     made.__module__, made.__doc__ = module, doc
     made.declared = fields  # type: ignore[attr-defined]
-    return made
+    return by_reference(made)
 
 
 def zeros(kind: Any, sizes: Mapping[str, int], *sources: Any, **given: Any) -> Any:

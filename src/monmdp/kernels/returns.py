@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.kernels.random import choose_best
 from monmdp.kernels.stepping import draw_outcome, draw_start
 
@@ -46,7 +46,7 @@ def new_evaluator(model: Any) -> Evaluator:
     )
 
 
-@kernel
+@internal
 def list_best_actions(q, state, best_actions, n_best):
     """Store the greedy actions of a state, including exact ties; returns whether they have changed."""
     n_actions = q.shape[1]
@@ -80,7 +80,7 @@ def exact_return(model, q, memo):
     return memo.value[0]
 
 
-@kernel
+@internal
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
     best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active

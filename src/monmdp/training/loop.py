@@ -177,7 +177,7 @@ def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are cached on disk, and their actions are
     not checked."""
     names = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)})
+    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)}, inline="always")
 
 
 @cache
@@ -186,8 +186,8 @@ def loop_of(agent: Any) -> Any:
     return _bound(_run, agent, {"advance": advance_of(agent), "plan": agent.plan, "beta": agent.beta})
 
 
-def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:
+def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
     """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
-    return kernel(copy, cache=is_built_in(agent))
+    return kernel(copy, cache=is_built_in(agent), **options)
