@@ -28,13 +28,13 @@ def test_environment_trajectories_are_unchanged(key):
     )
 
 
-@pytest.mark.parametrize("agent", WANTED["agents"][f"trajectories {trajectories.TRAJECTORIES}"])
+@pytest.mark.parametrize("agent", trajectories.own(monmdp.AGENTS))
 def test_agent_trajectories_are_unchanged(agent):
-    entries = trajectories.frozen()["agents"].get(f"trajectories {trajectories.TRAJECTORIES}", {})
+    entries = trajectories.frozen()["agents"].get(trajectories.trajectories_of(agent), {})
     assert agent in entries, f"{agent} has no frozen trajectory; if it is new, {WRITE}."
     assert trajectories.learn(agent) == entries[agent], (
-        f"{agent} learns differently from its release. Undo the change; or, if it is intended, raise "
-        f"TRAJECTORIES in monmdp/training/job.py, so that old and new results never mix, and {WRITE}."
+        f"{agent} learns differently from its release. Undo the change; or, if it is intended, raise its "
+        f"`revision`, so that old and new results never mix, and {WRITE}."
     )
 
 

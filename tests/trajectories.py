@@ -58,12 +58,20 @@ def learn(agent: str) -> str:
     return sha.hexdigest()[:16]
 
 
+def trajectories_of(agent: str) -> str:
+    """The key of an agent's entries."""
+    return f"trajectories {TRAJECTORIES + monmdp.AGENTS.find(agent).revision}"
+
+
 def wanted() -> dict[str, dict[str, list[str]]]:
     """Group → key → names: what there must be an entry for."""
     monitors = own(monmdp.MONITORS)
+    agents: dict[str, list[str]] = {}
+    for name in own(monmdp.AGENTS):
+        agents.setdefault(trajectories_of(name), []).append(name)
     return {
         "environments": {environment_id(name): monitors for name in own(monmdp.ENVIRONMENTS)},
-        "agents": {f"trajectories {TRAJECTORIES}": own(monmdp.AGENTS)},
+        "agents": agents,
     }
 
 

@@ -33,7 +33,8 @@ def test_every_pair_is_visited_early(names, multiple, known):
     problem = monmdp.make(*names)
     pairs = int(problem.reachable_pairs.sum())
     steps = round(multiple * pairs)
-    curves = monmdp.train(problem, f"DirectedModel(known_monitor={known})", 5, steps=steps, points=1, evaluation="none")
+    agent = f"DirectedModel(known_monitor={known}, cost_weight=0.0)"
+    curves = monmdp.train(problem, agent, 5, steps=steps, points=1, evaluation="none")
     assert curves.visited[:, -1].tolist() == [pairs] * 5
     assert (curves.visit_counts[:, problem.reachable] > 0).all()
 
@@ -56,7 +57,7 @@ def test_the_fraction_of_exploration_vanishes(known):
 def test_least_visits_grow_with_the_logarithm():
     """N ≥ log(t + 2) / β̄ for all pairs, with the options off that ask for more."""
     problem = monmdp.make("Loop", "Ask")
-    agent = "DirectedModel(beta_bar=0.5, beta_certain=1000.0, beta_uncertain=1000.0)"
+    agent = "DirectedModel(beta_bar=0.5, beta_certain=1000.0, beta_uncertain=1000.0, cost_weight=0.0)"
     for steps in (3000, 30_000):
         curves = monmdp.train(problem, agent, 2, steps=steps, points=1)
         least = curves.visit_counts.min((1, 2))
@@ -148,23 +149,24 @@ def test_a_reward_observed_late_is_no_longer_given_up():
 
 def test_with_nothing_else_to_explore_rewards_are_looked_for_again():
     """They are given up at 2 log t expected observations, and looked for until there are 8 log t of them."""
-    steps = 3000
+    steps = 10_000
     memory = trained(monmdp.make("Loop", "Ask(never_observable=[(1, 0)])"), "DirectedModel", steps, seed=1)
     assert memory.given_up.sum() == 5
     expected = memory.missed[memory.given_up] / math.log(steps + 2)
     assert (expected > 7.9).all()
-    assert (expected < 8.1).all()
+    assert (expected < 8.6).all()  # steps on the way count as well
 
 
 # Noise
 
 
 def reward_counts(agent: str, steps: int, noise: float = 0.2) -> tuple[np.ndarray, np.ndarray, float]:
-    """How often each reward was observed, half the width of its interval, and the range of all observed rewards."""
+    """How often each reward was observed, half the width of its interval, and the range of mean rewards."""
     memory = trained(monmdp.make(f"Loop(reward_noise={noise})", "Ask"), agent, steps, seed=4)
-    seen, status = memory.reward_counts, memory.status
-    half = 1.96 * np.sqrt(memory.reward_squares / (seen - 1) / seen)
-    return seen, half, float(status["highest_reward"][0] - status["lowest_reward"][0])
+    rewards, seen, outcomes = memory.rewards, memory.reward_counts, memory.rewards.found.first
+    assert (rewards.seen[outcomes] == seen).all()  # one outcome each
+    half = 1.96 * np.sqrt(rewards.squares[outcomes] / (seen - 1) / seen)
+    return seen, half, float(rewards.status["highest_mean"][0] - rewards.status["lowest_mean"][0])
 
 
 def test_noisy_rewards_are_observed_until_they_are_accurate():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from monmdp.problem import Floats, MonMDP
 from reference.base import PlainAgent
 from reference.factored_model import PlainModel, Successors
 
-PURPOSES = DISCOVER, VISIT, REFINE = range(3)
+PURPOSES = DISCOVER, VISIT, REFINE, RETRY = range(4)
 GOAL_DISCOUNT, EXTRA_DEPTH, GOAL_ACCURACY, GOAL_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
 NEARLY_SURE, LEAST_CHANCE, GIVE_UP_FACTOR, FINAL_GIVE_UP_FACTOR = 0.95, 0.01, 2.0, 8.0
 VALUE_ACCURACY, POLICY_SWEEPS, IMPROVEMENTS = 1e-7, 50, 1000
+REPEATS, RELIED = 5, 100
 
 
 class PlainDirectedModel(PlainAgent):
@@ -27,7 +28,8 @@ class PlainDirectedModel(PlainAgent):
         self.q, self.acting_q = (np.zeros((problem.n_states, problem.n_actions)) for _ in range(2))
         self.values = np.zeros(problem.n_states)
         self.reward_model = np.full(self.n_env_pairs, self.lowest)
-        self.squares = np.zeros(self.n_env_pairs)
+        self.rewards = OutcomeRewards()
+        self.relied: Counter[int] = Counter()
         self.missed = np.zeros(self.n_env_pairs)
         self.given_up: set[int] = set()
         self.env_tries: Counter[int] = Counter()
@@ -38,8 +40,7 @@ class PlainDirectedModel(PlainAgent):
         self.expected: int | None = None
         self.random: set[int] = set()
         self.starts: Counter[int] = Counter()
-        self.smallest, self.largest, self.lowest_paid = self.lowest, 0.0, 0.0
-        self.noisy, self.round = False, 0
+        self.smallest, self.lowest_paid, self.round = self.lowest, 0.0, 0
         self.goal_plan: GoalPlan | None = None
         self.nothing = dict.fromkeys(PURPOSES, (0, 0))
         self.planned_tries: Counter[int] = Counter()
@@ -78,7 +79,12 @@ class PlainDirectedModel(PlainAgent):
         if self.acting_stale:
             self.plan_values(self.acting_q, self.values)
             self.acting_stale = False
-        return self.best_action(self.acting_q[state], step), False
+        n_actions, q = self.problem.n_actions, self.acting_q[state]
+        equal = VALUE_ACCURACY * max(abs(q.max()), 1.0)
+        prices = np.array([self.model.price(state * n_actions + a) for a in range(n_actions)])
+        action = self.best_action(np.where(q >= q.max() - equal, -prices, -math.inf), step)
+        self.relied[int(self.problem.env_pair[state * n_actions + action])] += 1
+        return action, False
 
     def is_due(self, purpose: int, step: int) -> bool:
         """Whether anything may be left to do for a purpose."""
@@ -89,14 +95,19 @@ class PlainDirectedModel(PlainAgent):
             ]
             return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.given_up) for e in pairs)
         level = self.level()
-        return purpose == REFINE or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
+        return purpose != VISIT or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
 
     def service(self, purpose: int, pair: int, step: int, level: int, best_chance: float) -> float:
         """g(s,a): how likely a pair serves the purpose."""
         state, row, env_pair = pair // self.problem.n_actions, self.model.row(pair), int(self.problem.env_pair[pair])
         tries, log_time = self.model.tries[row], math.log(step + 2.0)
+        minds_cost = self.options.cost_weight > 0.0
+        is_paid = minds_cost and self.model.price(pair) > self.model.lowest_price() + 1e-9
         if purpose == VISIT:
-            return float(self.visits.flat[pair] <= level and state in self.discovered)
+            if self.visits.flat[pair] > level or state not in self.discovered:
+                return 0.0
+            is_spared = is_paid and log_time <= self.options.beta_bar * (level + 1)
+            return 0.0 if is_spared and self.model.is_predicted(pair, log_time) else 1.0
         chance = self.model.chance_shown(pair)
         if purpose == DISCOVER:
             if tries == 0:
@@ -105,13 +116,17 @@ class PlainDirectedModel(PlainAgent):
             patience = min(2.0**self.round, GIVE_UP_FACTOR * log_time)
             unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
             return chance if unseen and chance >= 0.5 * best_chance else 0.0
-        if log_time > self.options.beta_certain * tries or (
+        is_uncertain = log_time > self.options.beta_certain * tries or (
             log_time > self.options.beta_uncertain * tries
             and self.may_be_random(row, self.problem.split_state(state)[0])
-        ):
+        )
+        if is_uncertain and (purpose == RETRY or not is_paid):
             return NEARLY_SURE
-        again = env_pair in self.given_up and self.missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
-        if again or (self.noisy and self.is_inaccurate(env_pair, log_time)):
+        if purpose == RETRY:
+            again = env_pair in self.given_up and self.missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
+        else:
+            again = self.is_doubtful(env_pair, log_time)
+        if again:
             return min(chance, NEARLY_SURE) if min(chance, NEARLY_SURE) >= 0.5 * best_chance else 0.0
         return 0.0
 
@@ -119,13 +134,23 @@ class PlainDirectedModel(PlainAgent):
         """Whether a pair had different outcomes, or always stayed in a state where others are random."""
         return self.model.outcomes_known(row) > 1 or (env_state in self.random and self.model.stays(row, env_state))
 
-    def is_inaccurate(self, env_pair: int, log_time: float) -> bool:
-        """Whether a reward's 95% interval is too wide."""
+    def is_doubtful(self, env_pair: int, log_time: float) -> bool:
+        """Whether a reward must be observed again."""
         seen = int(self.reward_counts[env_pair])
         if seen == 0 or seen * self.options.beta_uncertain > log_time:
             return False
-        wanted = self.options.accuracy * (self.largest - self.smallest)
-        return seen == 1 or 1.96 * math.sqrt(self.squares[env_pair] / (seen - 1) / seen) > wanted
+        repeats, n_seen = self.rewards.repeats, int((self.reward_counts > 0).sum())
+        unchecked = repeats < REPEATS and seen <= 1 + repeats // n_seen
+        much_relied = self.relied[env_pair] >= RELIED * seen * seen
+        rarely_seen = log_time > self.options.beta_bar * seen
+        inaccurate = self.rewards.is_inaccurate(env_pair, self.options.accuracy)
+        return unchecked or much_relied or rarely_seen or inaccurate
+
+    def kept(self, state: int) -> list[float]:
+        """κ(s,a): what is left of a goal after its price, [A]."""
+        n, highest, weight = self.problem.n_actions, -self.lowest_paid, self.options.cost_weight
+        loss = (1.0 - GOAL_DISCOUNT**weight) / highest if highest > 0.0 else 0.0
+        return [1.0 - loss * self.model.price(state * n + a) if loss > 0.0 else 1.0 for a in range(n)]
 
     def serve(self, purpose: int, states: list[int], step: int) -> list[list[float]]:
         """g(s,a) of all actions of some states, [states][A]."""
@@ -134,13 +159,16 @@ class PlainDirectedModel(PlainAgent):
 
     def follow(self, purpose: int, state: int, step: int) -> int | None:
         """The action toward the goals of a purpose, None if there are none."""
+        until, changes = self.nothing[purpose]
+        is_idle = step < until and changes == self.model.changes
+        if is_idle and purpose != REFINE:
+            return None
         here = self.serve(purpose, [state], step)[0]
         if max(here) >= NEARLY_SURE:
             if self.goal_plan is not None:
                 self.goal_plan.left = 0
-            return self.best_action(np.array(here), step)
-        until, changes = self.nothing[purpose]
-        if step < until and changes == self.model.changes:
+            return self.best_action(np.array(here) * np.array(self.kept(state)), step)
+        if is_idle:
             return None
         plan = self.goal_plan
         if plan is None or not plan.is_current(purpose, self.model.changes, state) or not plan.found or plan.left <= 0:
@@ -154,7 +182,7 @@ class PlainDirectedModel(PlainAgent):
         i = plan.place[state]
         action = self.best_action(np.array([plan.worth(i, a) for a in range(self.problem.n_actions)]), step)
         serves = plan.serves[i][action]
-        plan.left = 0 if serves >= NEARLY_SURE or (purpose == REFINE and serves > 0.0) else plan.left - 1
+        plan.left = 0 if serves >= NEARLY_SURE or (purpose >= REFINE and serves > 0.0) else plan.left - 1
         return action
 
     def update(
@@ -164,7 +192,7 @@ class PlainDirectedModel(PlainAgent):
         """Count, and see whether a reward must be given up."""
         pair, shown = state * self.problem.n_actions + action, not math.isnan(proxy_reward)
         self.env_tries[env_pair] += 1
-        self.model.learn(pair, next_state, terminated, shown, monitor_reward)
+        self.model.learn(pair, next_state, terminated, shown, monitor_reward, env_pair in self.given_up)
         if self.model.outcomes_known(self.model.row(pair)) > 1:
             self.random.add(self.problem.split_state(state)[0])
         self.lowest_paid = min(self.lowest_paid, monitor_reward)
@@ -172,28 +200,29 @@ class PlainDirectedModel(PlainAgent):
         if not terminated:
             self.entered.add(self.problem.split_state(next_state)[0])
             self.expected = next_state
+        outcome = (self.problem.split_state(next_state)[0], terminated)
+        self.rewards.occurred(env_pair, outcome)
         if shown:
-            self.see(env_pair, proxy_reward)
+            self.see(env_pair, outcome, proxy_reward)
         elif self.reward_counts[env_pair] == 0:
             self.miss(env_pair, max(self.model.chance_shown(pair), LEAST_CHANCE), math.log(step + 2.0))
+        if self.reward_counts[env_pair]:
+            self.reward_model[env_pair] = self.rewards.expected(env_pair, self.lowest)
         self.stale = True
         row = self.model.row(pair)
         if self.model.tries[row] >= 2 * self.planned_tries[row]:
             self.planned_tries[row] = self.model.tries[row]
             self.acting_stale = True
 
-    def see(self, env_pair: int, reward: float) -> None:
-        """R̂ as a running mean, and its squared deviations."""
-        if self.reward_counts[env_pair] == 0:
-            self.given_up.discard(env_pair)
+    def see(self, env_pair: int, outcome: tuple[int, bool], reward: float) -> None:
+        """The reward of an outcome is shown."""
+        self.given_up.discard(env_pair)
+        if not self.rewards.seen[env_pair, outcome]:
             self.model.changes += 1
-            self.reward_model[env_pair] = 0.0
+            self.acting_stale = True
         self.reward_counts[env_pair] += 1
-        error = reward - self.reward_model[env_pair]
-        self.reward_model[env_pair] += error / self.reward_counts[env_pair]
-        self.squares[env_pair] += error * (reward - self.reward_model[env_pair])
-        self.noisy = self.noisy or self.squares[env_pair] > 1e-12
-        self.smallest, self.largest = min(self.smallest, reward), max(self.largest, reward)
+        self.rewards.observe(env_pair, outcome, reward)
+        self.smallest = min(self.smallest, reward)
 
     def miss(self, env_pair: int, chance: float, log_time: float) -> None:
         """A reward never seen could have been seen now."""
@@ -259,16 +288,64 @@ class PlainDirectedModel(PlainAgent):
                     break
 
 
+class OutcomeRewards:
+    """R̂(sE,aE) = Σ_o N(o) / N(sE,aE) · r̂(o), over outcomes (next environment state, end)."""
+
+    def __init__(self) -> None:
+        self.times: defaultdict[int, Counter[tuple[int, bool]]] = defaultdict(Counter)
+        self.seen: Counter[tuple[int, tuple[int, bool]]] = Counter()
+        self.mean: defaultdict[tuple[int, tuple[int, bool]], float] = defaultdict(float)
+        self.squares: defaultdict[tuple[int, tuple[int, bool]], float] = defaultdict(float)
+        self.noisy, self.repeats, self.range = False, 0, 0.0
+
+    def occurred(self, env_pair: int, outcome: tuple[int, bool]) -> None:
+        self.times[env_pair][outcome] += 1
+
+    def observe(self, env_pair: int, outcome: tuple[int, bool], reward: float) -> None:
+        """The running mean and squared deviations of an outcome; the range of all means at powers of two."""
+        key = (env_pair, outcome)
+        self.repeats += self.seen[key] > 0
+        self.seen[key] += 1
+        error = reward - self.mean[key]
+        self.mean[key] += error / self.seen[key]
+        self.squares[key] += error * (reward - self.mean[key])
+        self.noisy = self.noisy or (self.squares[key] > 1e-12 and self.seen[key] > 1)
+        if self.seen.total().bit_count() == 1:
+            self.range = max(self.mean.values()) - min(self.mean.values())
+
+    def expected(self, env_pair: int, lowest: float) -> float:
+        """R̂ of a pair; `lowest` where an outcome was never observed."""
+        total = 0.0
+        for outcome, times in self.times[env_pair].items():
+            share = times / self.times[env_pair].total()
+            total += share * (self.mean[env_pair, outcome] if self.seen[env_pair, outcome] else lowest)
+        return total
+
+    def is_inaccurate(self, env_pair: int, accuracy: float) -> bool:
+        """Whether an outcome was never seen, or with noise not often enough."""
+        seen = {outcome: self.seen[env_pair, outcome] for outcome in self.times[env_pair]}
+        if 0 in seen.values():
+            return True
+        if not self.noisy or 1 in seen.values():
+            return self.noisy
+        variance = 0.0
+        for outcome, n in seen.items():
+            share = self.times[env_pair][outcome] / self.times[env_pair].total()
+            variance += share * share * (self.squares[env_pair, outcome] / (n - 1) / n)
+        return 1.96 * math.sqrt(variance) > accuracy * self.range
+
+
 class GoalPlan:
     """A search from a state and a plan for what it met.
 
-    W(s) = max_a [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
+    W(s) = max_a κ(s,a) [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
     """
 
     def __init__(self, agent: PlainDirectedModel, purpose: int, origin: int, step: int) -> None:
         self.purpose, self.changes, self.left, self.found = purpose, agent.model.changes, PLAN_STEPS, False
         self.states, self.place, self.decay = [origin], {origin: 0}, [1.0]
         self.serves: list[list[float]] = []
+        self.kept: list[list[float]] = []
         self.successors: list[list[Successors | None]] = []
         n_actions = agent.problem.n_actions
         depth, last = 0, math.inf
@@ -279,6 +356,7 @@ class GoalPlan:
                 self.found, last = True, depth + EXTRA_DEPTH
             laid_out = [[agent.model.successors(s * n_actions + a) for a in range(n_actions)] for s in layer]
             self.serves += serves
+            self.kept += [agent.kept(s) for s in layer]
             self.successors += laid_out
             if depth < last:
                 self.go_on(laid_out, agent.starts)
@@ -304,10 +382,10 @@ class GoalPlan:
         return self.purpose == purpose and self.changes == changes and state in self.place
 
     def worth(self, i: int, action: int) -> float:
-        """g + (1 − g) γ_W (Σ P̂ W + P̂(end) W(start)), solved for what comes back to the same state."""
-        service, pair = self.serves[i][action], self.successors[i][action]
+        """κ [g + (1 − g) γ_W (Σ P̂ W + P̂(end) W(start))], solved for what comes back to the same state."""
+        service, kept, pair = self.serves[i][action], self.kept[i][action], self.successors[i][action]
         if service >= 1.0:
-            return service
+            return kept * service
         ahead, back = 0.0 * self.restart, 0.0
         if pair is not None:
             ahead = pair.ending * self.restart
@@ -317,8 +395,8 @@ class GoalPlan:
                     back += chance
                 elif target >= 0:
                     ahead += chance * self.values[target]
-        still = (1.0 - service) * GOAL_DISCOUNT
-        return (service + still * ahead) / (1.0 - still * back)
+        still = kept * (1.0 - service) * GOAL_DISCOUNT
+        return (kept * service + still * ahead) / (1.0 - still * back)
 
     def sweep(self, starts: Counter[int]) -> None:
         """Solve W backwards from the states met last."""

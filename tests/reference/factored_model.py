@@ -84,11 +84,14 @@ class PlainModel:
         self.moves: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self.ends, self.shifts = Pool(), Pool()
         self.met: Counter[int] = Counter()
+        self.asked: Counter[int] = Counter()
         self.shown: Counter[int] = Counter()
         self.own_reward: defaultdict[int, float] = defaultdict(float)
         self.pooled_reward: defaultdict[int, float] = defaultdict(float)
         self.known = known_branches(problem) if options.known_monitor else {}
         self.outcomes: defaultdict[int, Counter[tuple[int, bool]]] = defaultdict(Counter)
+        self.varied: set[int] = set()
+        self.peculiar: set[int] = set()
         self.changes = 0
 
     def row(self, pair: int) -> int:
@@ -101,14 +104,19 @@ class PlainModel:
         n_monitor_actions = len(self.problem.monitor.actions)
         return self.problem.split_state(state)[1] * n_monitor_actions + action % n_monitor_actions
 
-    def learn(self, pair: int, next_state: int, terminated: bool, shown: bool, monitor_reward: float) -> None:
+    def learn(
+        self, pair: int, next_state: int, terminated: bool, shown: bool, monitor_reward: float, given_up: bool
+    ) -> None:
         """Count one step."""
         row, context = self.row(pair), self.context(pair)
         self.tries[row] += 1
         self.visits[pair] += 1
         self.met[context] += 1
+        self.asked[context] += shown or not given_up
         self.shown[context] += shown
         self.own_reward[pair] += (monitor_reward - self.own_reward[pair]) / self.visits[pair]
+        if self.met[context] > 1 and abs(monitor_reward - self.pooled_reward[context]) > 1e-9:
+            self.varied.add(context)
         self.pooled_reward[context] += (monitor_reward - self.pooled_reward[context]) / self.met[context]
         self.changes += self.tries[row] == 1
         env_next, monitor_next = self.problem.split_state(next_state)
@@ -133,6 +141,24 @@ class PlainModel:
             for other in met:
                 if self.row(other) == row:
                     self.changes += self.ends.reconsider(other, row)
+        self.peculiar |= {int(self.problem.env_pair[other]) for other in self.ends.separated | self.shifts.separated}
+
+    def is_predicted(self, pair: int, least_tries: float) -> bool:
+        """Whether the factors tell what a joint pair does."""
+        if self.options.known_monitor or not self.tries[self.row(pair)]:
+            return self.tries[self.row(pair)] > 0
+        context, env_pair = self.context(pair), int(self.problem.env_pair[pair])
+        alike = context not in self.varied and env_pair not in self.peculiar
+        return bool(self.options.pool_monitor and alike and self.met[context] >= least_tries)
+
+    def price(self, pair: int) -> float:
+        """What the monitor is expected to charge."""
+        known = not self.options.known_monitor or self.problem.reachable_pairs[pair]
+        return max(-self.monitor_reward(pair), 0.0) if known else 0.0
+
+    def lowest_price(self) -> float:
+        """The least that any context charges."""
+        return min((max(-self.pooled_reward[c], 0.0) for c, times in self.met.items() if times), default=math.inf)
 
     def given(self, pair: int) -> tuple[float, float] | None:
         """Monitor reward and chance to show of a known monitor, over what the environment did so far."""
@@ -154,7 +180,7 @@ class PlainModel:
 
     def rate(self, context: int) -> float:
         """The smoothed frequency of observed rewards of a monitor pair; 1 at first."""
-        return (self.shown[context] + 1.0) / (self.met[context] + 1.0)
+        return (self.shown[context] + 1.0) / (self.asked[context] + 1.0)
 
     def chance_shown(self, pair: int) -> float:
         """How likely a pair shows its reward."""
@@ -166,7 +192,7 @@ class PlainModel:
 
     def best_chance(self) -> float:
         """The most likely showing of all contexts met."""
-        return max((self.rate(context) for context, times in self.met.items() if times), default=0.0)
+        return max((self.rate(context) for context, times in self.asked.items() if times), default=0.0)
 
     def outcomes_known(self, row: int) -> int:
         """In how many ways an environment pair has come out."""

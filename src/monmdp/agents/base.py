@@ -77,6 +77,7 @@ class Agent(Declared):
     sees_everything: the loop passes the true reward to update even if it was hidden.
     device_kernel: "warp" if the kernels also compile for a GPU, "block" for Directed's own GPU kernel, None if the
     agent runs on CPUs only. A subclass that replaces a kernel must declare it again.
+    revision: increased when the agent gives other numbers than before with the same settings.
     An option whose value is None takes its value from `defaults`. Options of a user's class are fields of its memory,
     and its kernels may be static methods, which are compiled.
     """
@@ -88,6 +89,7 @@ class Agent(Declared):
     plan: ClassVar[Any] = no_plan
     sees_everything: ClassVar[bool] = False
     device_kernel: ClassVar[str | None] = None
+    revision: ClassVar[int] = 0
 
     def __init_subclass__(cls) -> None:
         for name in (*KERNELS, "beta"):

@@ -2,9 +2,11 @@
 
 Purposes of exploration, in this order; each goes to its nearest goals:
   DISCOVER  try environment pairs never tried, and observe rewards never observed, where they can be observed;
-  VISIT     the least visited joint pairs, while log(t + 2) / N(s,a) > β̄;
+  VISIT     the least visited joint pairs, while log(t + 2) / N(s,a) > β̄; those that cost something and are predicted
+            by the model count as visited once more;
   REFINE    environment pairs with log(t + 2) / N(sE,aE) > β̄E, where β̄E is smaller for transitions that may be random,
-            and noisy rewards whose mean is not accurate enough.
+            at the lowest price of all, and noisy rewards whose mean is not accurate enough;
+  RETRY     the same environment pairs at any price, and rewards that were given up.
 Without goals, greedy on Q: Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), where R̂ is the minimum reward if no reward
 was observed. A reward that was expected to be observed 2 log(t + 2) times but never was is given up until its pair is
 tried again.
@@ -16,18 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents import factored_model, planning
+from monmdp.agents import factored_model, outcome_rewards, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
-from monmdp.agents.choices import choose
-from monmdp.agents.q_learning import learn_reward
+from monmdp.agents.choices import choose, largest
 from monmdp.check import NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
 
-DISCOVER, VISIT, REFINE = range(3)
+DISCOVER, VISIT, REFINE, RETRY = range(4)
 #: A pair whose probability of success is at least this is taken in the agent's own state, without a plan.
 NEARLY_SURE = 0.95
 #: A plan is made again after this number of steps, whether its goal was reached or not.
@@ -38,6 +39,11 @@ PLAN_STEPS = 500
 GIVE_UP_FACTOR = 2.0
 FINAL_GIVE_UP_FACTOR = 8.0
 LEAST_CHANCE = 0.01
+#: This number of rewards is observed twice to see whether there is noise.
+REPEATS = 5
+#: A reward that was observed n times is observed again when the agent has relied on it RELIED · n² times, so that these
+#: observations are never more than 1% of its steps.
+RELIED = 100
 
 
 DirectedModelMemory: Any = array_tuple(
@@ -51,7 +57,8 @@ DirectedModelMemory: Any = array_tuple(
     visits="int pairs",
     reward_model="float env_pairs",
     reward_counts="int env_pairs",
-    reward_squares="float env_pairs",  # sums of squared deviations
+    rewards=outcome_rewards.OutcomeRewards,
+    relied="int env_pairs",  # how often the agent took the pair to exploit what it knows
     missed="float env_pairs",  # how often a reward was expected to be observed, while it never was
     given_up="bool env_pairs",  # rewards
     model=factored_model.FactoredModel,
@@ -70,20 +77,20 @@ DirectedModelMemory: Any = array_tuple(
         "untried": "int",  # environment pairs never tried
         "unseen": "int",  # environment pairs tried whose reward was never observed and is not given up
         "round": "int",  # rewards are looked for until they were missed 2^round times
-        "noisy": "bool",  # whether any reward was noisy
         "expected_state": "int",  # the state to act in next, -1 for none
         "lowest_reward": "float",
-        "highest_reward": "float",
         "lowest_monitor_reward": "float",
         "plan_outdated": "bool",  # the values that the agent acts on
-        "idle_until": "int 3",  # by purpose: the step until which there are no goals, if the model does not change
-        "idle_changes": "int 3",  # changes of the model at that time
+        "idle_until": "int 4",  # by purpose: the step until which there are no goals, if the model does not change
+        "idle_changes": "int 4",  # changes of the model at that time
     },
     beta_bar=float,
     beta_certain=float,
     beta_uncertain=float,
     accuracy=float,
+    cost_weight=float,
     observe=bool,
+    lowest=float,  # what stands for a reward never observed
     discount=float,
 )
 
@@ -113,14 +120,33 @@ def discover(memory, state):
     status.expected_state = -1
 
 
-@inlined
-def is_inaccurate(memory, env_pair, log_time):
-    """Whether the 95% interval of a reward is wider than wanted, and it was seen less than log(t + 2) / β̄E times."""
-    status, seen, squares = memory.status[0], memory.reward_counts[env_pair], memory.reward_squares[env_pair]
+@internal
+def is_doubtful(memory, env_pair, log_time):
+    """Whether a reward should be observed again, after it was observed less than log(t + 2) / β̄E times: it is not
+    accurate, few rewards at all were ever observed twice, or much depends on it."""
+    rewards, seen = memory.rewards, memory.reward_counts[env_pair]
     if seen == 0 or seen * memory.beta_uncertain > log_time:
         return False
-    wanted = memory.accuracy * (status.highest_reward - status.lowest_reward)
-    return seen == 1 or 1.96 * math.sqrt(squares / (seen - 1) / seen) > wanted
+    status = rewards.status[0]
+    is_checked = status.repeats >= REPEATS or seen > 1 + status.repeats // status.seen_pairs
+    is_proven = memory.relied[env_pair] < RELIED * seen * seen and log_time <= memory.beta_bar * seen
+    return not (is_checked and is_proven) or outcome_rewards.is_inaccurate(rewards, env_pair, memory.accuracy)
+
+
+@inlined
+def price(memory, pair):
+    """What the monitor is expected to charge for a pair."""
+    return max(-factored_model.predicted_reward(memory.model, pair), 0.0)
+
+
+@internal
+def write_kept(memory, states, kept):
+    """Write κ(s,a) = 1 − (1 − γ_W^cost_weight) · price / highest price so far, of states [n] into kept [n, A]."""
+    n_actions, highest = memory.q.shape[1], -memory.status[0].lowest_monitor_reward
+    loss = (1.0 - planning.GOAL_DISCOUNT**memory.cost_weight) / highest if highest > 0.0 else 0.0
+    for i in range(len(states)):
+        for action in range(n_actions):
+            kept[i, action] = 1.0 - loss * price(memory, states[i] * n_actions + action) if loss > 0.0 else 1.0
 
 
 @internal
@@ -133,6 +159,7 @@ def write_success(memory, purpose, states, step, success):
     seen, missed = memory.reward_counts, memory.missed
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
+    cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 else math.inf
     for i in range(len(states)):
         env_state = model.env_state[states[i]]
         for action in range(n_actions):
@@ -140,23 +167,27 @@ def write_success(memory, purpose, states, step, success):
             env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
             tries = model.tries[group]
             if purpose == VISIT:
-                g = 1.0 if memory.visits[pair] <= status.level and memory.discovered[states[i]] else 0.0
+                if memory.visits[pair] <= status.level and memory.discovered[states[i]]:
+                    is_spared = log_time <= memory.beta_bar * (status.level + 1) and price(memory, pair) > cheap
+                    g = 0.0 if is_spared and factored_model.is_predicted(model, pair, log_time) else 1.0
             elif purpose == DISCOVER and tries == 0:
                 if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
                     g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
                 needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
-            elif log_time > memory.beta_certain * tries or (
-                log_time > memory.beta_uncertain * tries
-                and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
-            ):
-                g = NEARLY_SURE
             else:
-                sought_again = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
-                needs_observation = sought_again or (status.noisy and is_inaccurate(memory, env_pair, log_time))
+                if log_time > memory.beta_certain * tries or (
+                    log_time > memory.beta_uncertain * tries
+                    and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
+                ):
+                    g = NEARLY_SURE if purpose == RETRY or price(memory, pair) <= cheap else 0.0
+                if g == 0.0 and purpose == RETRY:
+                    needs_observation = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
+                elif g == 0.0:
+                    needs_observation = is_doubtful(memory, env_pair, log_time)
             if needs_observation:
                 chance = factored_model.observe_chance(model, pair)
-                g = min(chance, NEARLY_SURE if purpose == REFINE else 1.0) if chance >= worthwhile else 0.0
+                g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE) if chance >= worthwhile else 0.0
             success[i, action] = g
             largest = max(largest, g)
     return largest
@@ -175,6 +206,7 @@ def find_goals(memory, purpose, origin, step):
     while start < status.size and layers_left >= 0:
         stop = status.size
         success = write_success(memory, purpose, states[start:stop], step, plan.success[start:stop])
+        write_kept(memory, states[start:stop], plan.kept[start:stop])
         if success > 0.0 and status.steps_left == 0:
             status.steps_left, layers_left = PLAN_STEPS, planning.EXTRA_DEPTH
         factored_model.write_model(memory.model, states, plan.rows, start, stop)
@@ -191,11 +223,16 @@ def find_goals(memory, purpose, origin, step):
 def follow(memory, purpose, state, draws):
     """The action toward the goals of a purpose, or -1 if there are none."""
     plan, model, status = memory.goal_plan, memory.model, memory.status[0]
-    planned, step, values = memory.goal_plan.status[0], draws.step, np.empty((1, model.n_actions))
-    if write_success(memory, purpose, np.array([state]), step, values) >= NEARLY_SURE:
+    planned, step, here = memory.goal_plan.status[0], draws.step, np.array([state])
+    is_idle = step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]
+    if is_idle and purpose != REFINE:
+        return -1
+    values, kept = np.empty((1, model.n_actions)), np.empty((1, model.n_actions))
+    if write_success(memory, purpose, here, step, values) >= NEARLY_SURE:
         planned.steps_left = 0
-        return choose(values[0], draws)
-    if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
+        write_kept(memory, here, kept)
+        return choose(values[0] * kept[0], draws)
+    if is_idle:
         return -1
     current = planned.purpose == purpose and planned.changes == model.changes[0] and plan.place[state] >= 0
     if not (current and planned.steps_left > 0):
@@ -211,9 +248,21 @@ def follow(memory, purpose, state, draws):
         values[0, action] = planning.goal_value(plan, place, action)
     action = choose(values[0], draws)
     success = plan.success[place, action]
-    arrived = success >= NEARLY_SURE or (purpose == REFINE and success > 0.0)
+    arrived = success >= NEARLY_SURE or (purpose >= REFINE and success > 0.0)
     planned.steps_left = 0 if arrived else planned.steps_left - 1
     return action
+
+
+@inlined
+def choose_cheapest(memory, state, draws):
+    """A greedy action, among equally good ones one with the lowest price."""
+    model, q = memory.model, memory.value_q[state]
+    best = largest(q)
+    values, equal = np.empty(model.n_actions), planning.VALUE_ACCURACY * max(abs(best), 1.0)
+    for action in range(model.n_actions):
+        is_best = q[action] >= best - equal
+        values[action] = -price(memory, state * model.n_actions + action) if is_best else -math.inf
+    return choose(values, draws)
 
 
 @kernel
@@ -221,7 +270,7 @@ def act_directed_model(memory, state, draws):
     """Toward the nearest goal of the first purpose that has any; greedy on Q if none has."""
     discover(memory, state)
     status = memory.status[0]
-    for purpose in range(3):
+    for purpose in range(4):
         is_due = True
         if purpose == DISCOVER:
             is_due = status.untried > 0 or status.unseen > 0
@@ -234,7 +283,9 @@ def act_directed_model(memory, state, draws):
     if status.plan_outdated:
         plan_all_values(memory, memory.value_q, memory.values)
         status.plan_outdated = False
-    return choose(memory.value_q[state], draws), False
+    action = choose_cheapest(memory, state, draws)
+    memory.relied[memory.model.env_pair[state * memory.model.n_actions + action]] += 1
+    return action, False
 
 
 @inlined
@@ -277,19 +328,19 @@ def count_visit(memory, pair):
 
 
 @inlined
-def learn_observed_reward(memory, env_pair, reward):
-    """Update R̂ and its squared deviations."""
-    status = memory.status[0]
+def learn_observed_reward(memory, env_pair, outcome, reward):
+    """Update the reward of an outcome."""
+    status, rewards = memory.status[0], memory.rewards
     if memory.reward_counts[env_pair] == 0:
         status.unseen -= not memory.given_up[env_pair]
         memory.given_up[env_pair] = False
+        rewards.status[0].seen_pairs += 1
+    if rewards.seen[outcome] == 0:
         memory.model.changes[0] += 1
-    error = reward - memory.reward_model[env_pair]
-    learn_reward(memory, env_pair, reward)
-    memory.reward_squares[env_pair] += error * (reward - memory.reward_model[env_pair])
-    status.noisy |= memory.reward_squares[env_pair] > 1e-12
+        status.plan_outdated = True
+    memory.reward_counts[env_pair] += 1
+    outcome_rewards.observe(rewards, env_pair, outcome, reward)
     status.lowest_reward = min(status.lowest_reward, reward)
-    status.highest_reward = max(status.highest_reward, reward)
 
 
 @inlined
@@ -314,7 +365,7 @@ def update_directed_model(memory, transition):
     pair = transition.state * model.n_actions + transition.action
     group, changes = model.ends.group[pair], model.changes[0]
     count_visit(memory, pair)
-    factored_model.learn_model(model, transition)
+    factored_model.learn_model(model, transition, memory.given_up[env_pair])
     if model.env_tries[env_pair] == 1:
         status.untried -= 1
         status.unseen += 1
@@ -325,11 +376,16 @@ def update_directed_model(memory, transition):
     if not transition.terminated:
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
-    if not math.isnan(transition.proxy_reward):
-        learn_observed_reward(memory, env_pair, transition.proxy_reward)
+    env_next_state = model.env_state[transition.next_state]
+    outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, env_next_state, transition.terminated)
+    is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
+    if is_shown:
+        learn_observed_reward(memory, env_pair, outcome, transition.proxy_reward)
     elif memory.reward_counts[env_pair] == 0:
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
+    if memory.reward_counts[env_pair] > 0 and (is_shown or memory.rewards.found.following[first] >= 0):
+        memory.reward_model[env_pair] = outcome_rewards.expected_reward(memory.rewards, env_pair, memory.lowest)
     if model.tries[group] >= 2 * memory.planned_tries[group]:
         memory.planned_tries[group] = model.tries[group]
         status.plan_outdated = True
@@ -375,6 +431,8 @@ class DirectedModel(Agent):
     with different outcomes. Large numbers switch this off.
     accuracy: observe noisy rewards until the 95% interval of their mean is this narrow, as a fraction of the range of
     all rewards; 1 switches this off.
+    cost_weight: a step at the highest monitor cost seen so far counts like this number of further steps on the way to
+    a goal. 0 ignores costs, and then every joint pair is visited for its own sake.
     observe: look for rewards never observed; False leaves it to chance.
     minimum_reward: used for rewards never observed; by default as for MonitoredMBIE.
     pessimism: False uses 0 for rewards never observed instead.
@@ -387,6 +445,7 @@ class DirectedModel(Agent):
     beta_certain: NonNegative = 0.5
     beta_uncertain: NonNegative = 0.1
     accuracy: NonNegative = 0.05
+    cost_weight: NonNegative = 1.0
     observe: bool = True
     minimum_reward: float | None = None
     pessimism: bool = True
@@ -401,6 +460,7 @@ class DirectedModel(Agent):
                 "With a known monitor the environment is always pooled, so pool_environment must be True."
             )
 
+    revision = 1
     act = act_directed_model
     update = update_directed_model
     beta = beta_directed_model
@@ -418,7 +478,16 @@ class DirectedModel(Agent):
         n_successors = self._n_successors(world, steps)
         sizes = {**world_sizes(world, n_successors), "values": world.n_states + 2, "groups": len(model.tries)}
         rewards = np.full(world.n_env_pairs, lowest)
-        memory = zeros(DirectedModelMemory, sizes, self, world, reward_model=rewards, model=model)
+        memory = zeros(
+            DirectedModelMemory,
+            sizes,
+            self,
+            world,
+            reward_model=rewards,
+            model=model,
+            rewards=outcome_rewards.new_outcome_rewards(world, steps),
+            lowest=lowest,
+        )
         memory.goal_plan.place[:] = -1
         memory.status["lowest_reward"], memory.status["expected_state"] = lowest, -1
         return memory
@@ -443,7 +512,7 @@ class DirectedModel(Agent):
         """Tables over pairs, all successors twice, and the rows of a known monitor."""
         pairs = world.n_states * world.n_actions
         known = 48 * len(world.probability) if self.known_monitor else 0
-        tables = 8 * pairs * (21 + world.n_monitor_states)
+        tables = 8 * pairs * (22 + world.n_monitor_states) + 56 * outcome_rewards.most_outcomes(world, steps)
         return tables + 32 * self._n_successors(world, steps) + known
 
     def planning_seconds(self, world: World) -> tuple[float, float]:

@@ -52,8 +52,11 @@ FactoredModel: Any = arrays.array_tuple(
     shifts=Pool,  # outcomes are next monitor states, groups are monitor pairs
     reward="float pairs",  # mean monitor reward
     monitor_tries="int monitor_pairs",
+    monitor_asked="int monitor_pairs",  # tries that tell how often rewards are observed
     monitor_observed="int monitor_pairs",  # how often the reward was observed
     monitor_reward="float monitor_pairs",  # mean
+    varied="bool monitor_pairs",  # whether the monitor reward has ever been another than before
+    peculiar="bool env_pairs",  # whether a joint pair of the environment pair was ever separated
     known=KnownMonitor,
     changes="int 1",  # structural changes, after which plans are outdated
     n_actions=int,
@@ -132,12 +135,14 @@ def reconsider(pool, pair):
 
 
 @internal
-def reconsider_group(pool, group, visits):
+def reconsider_group(model, pool, group):
     """Reconsider all visited pairs of a group; returns the number of changes."""
     changes = 0
     for k in range(pool.offsets[group], pool.offsets[group + 1]):
-        if visits[pool.members[k]] > 0:
-            changes += reconsider(pool, pool.members[k])
+        pair = pool.members[k]
+        if model.visits[pair] > 0:
+            changes += reconsider(pool, pair)
+            model.peculiar[model.env_pair[pair]] |= pool.separated[pair]
     return changes
 
 
@@ -154,17 +159,23 @@ def count_outcome(pool, pair, outcome):
 
 
 @inlined
-def learn_model(model, transition):
-    """Count one step; all pairs of a group are reconsidered when its count has doubled."""
+def learn_model(model, transition, is_given_up):
+    """Count one step; all pairs of a group are reconsidered when its count has doubled.
+
+    is_given_up: the reward was given up, so that not observing it says nothing about the monitor.
+    """
     pair, env_pair = transition.state * model.n_actions + transition.action, transition.env_pair
     next_state, monitor_reward = transition.next_state, transition.monitor_reward
     group, monitor_pair = model.ends.group[pair], model.shifts.group[pair]
     model.visits[pair] += 1
     model.env_tries[env_pair] += 1
     model.monitor_tries[monitor_pair] += 1
-    model.monitor_observed[monitor_pair] += not math.isnan(transition.proxy_reward)
+    is_observed = not math.isnan(transition.proxy_reward)
+    model.monitor_asked[monitor_pair] += is_observed or not is_given_up
+    model.monitor_observed[monitor_pair] += is_observed
     model.reward[pair] += (monitor_reward - model.reward[pair]) / model.visits[pair]
     error = monitor_reward - model.monitor_reward[monitor_pair]
+    model.varied[monitor_pair] |= abs(error) > 1e-9 and model.monitor_tries[monitor_pair] > 1
     model.monitor_reward[monitor_pair] += error / model.monitor_tries[monitor_pair]
     changes = int(model.tries[group] == 1)
     if model.known_monitor:
@@ -176,11 +187,12 @@ def learn_model(model, transition):
         if not transition.terminated:
             changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
             changes += count_outcome(model.shifts, pair, np.int64(model.monitor_state[next_state]))
+        model.peculiar[env_pair] |= model.ends.separated[pair] or model.shifts.separated[pair]
         tries, monitor_tries = model.tries[group], model.monitor_tries[monitor_pair]
         if monitor_tries & (monitor_tries - 1) == 0:
-            changes += reconsider_group(model.shifts, monitor_pair, model.visits)
+            changes += reconsider_group(model, model.shifts, monitor_pair)
         if tries & (tries - 1) == 0:
-            changes += reconsider_group(model.ends, group, model.visits)
+            changes += reconsider_group(model, model.ends, group)
     model.changes[0] += changes
 
 
@@ -200,14 +212,35 @@ def observe_chance(model, pair):
         if chance >= 0.0:
             return chance
     monitor_pair = model.shifts.group[pair]
-    return (model.monitor_observed[monitor_pair] + 1.0) / (model.monitor_tries[monitor_pair] + 1.0)
+    return (model.monitor_observed[monitor_pair] + 1.0) / (model.monitor_asked[monitor_pair] + 1.0)
+
+
+@internal
+def is_predicted(model, pair, least_tries):
+    """Whether the factors tell what a joint pair does: its environment pair was tried, its monitor pair at least this
+    often and always for the same reward, and no pair was ever separated from the pools."""
+    group, monitor_pair = model.ends.group[pair], model.shifts.group[pair]
+    if model.known_monitor or model.tries[group] == 0:
+        return model.tries[group] > 0
+    is_alike = not (model.varied[monitor_pair] or model.peculiar[model.env_pair[pair]])
+    return model.pool_monitor and is_alike and model.monitor_tries[monitor_pair] >= least_tries
+
+
+@inlined
+def lowest_price(model):
+    """The least that any monitor pair tried so far charges."""
+    lowest = math.inf
+    for tries, reward in zip(model.monitor_tries, model.monitor_reward):  # noqa: B905
+        if tries > 0:
+            lowest = min(lowest, max(-reward, 0.0))
+    return lowest
 
 
 @inlined
 def best_observe_rate(model):
     """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
-    for tries, observed in zip(model.monitor_tries, model.monitor_observed):  # noqa: B905
+    for tries, observed in zip(model.monitor_asked, model.monitor_observed):  # noqa: B905
         if tries > 0:
             best = max(best, (observed + 1.0) / (tries + 1.0))
     return best

@@ -1,11 +1,12 @@
 """Planning on rows of a learned model: values of all known states, and the search for goals around the agent.
 
 Values, by modified policy iteration:  Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·)
-Goals:  W(s) = max_a [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
+Goals:  W(s) = max_a κ(s,a) [g(s,a) + (1 − g(s,a)) γ_W Σ P̂(s′|s,a) W(s′)]
 
-g(s,a) is the probability that a pair reaches a goal. The search follows known transitions from the agent's state, ends
-of episodes lead to known start states, and it stops soon after it has found goals; W is solved for the states found
-only. So a plan costs as much as the agent's surroundings, and memory is linear in what is known.
+g(s,a) is the probability that a pair reaches a goal, and κ(s,a) ≤ 1 is what is left of it after its price. The search
+follows known transitions from the agent's state, ends of episodes lead to known start states, and it stops soon after
+it has found goals; W is solved for the states found only. So a plan costs as much as the agent's surroundings, and
+memory is linear in what is known.
 """
 
 from typing import Any
@@ -40,6 +41,7 @@ GoalPlan: Any = array_tuple(
     place="int states",  # of a state, -1 if it was not found
     decay="float states",  # [place], γ_W to the power of the distance
     success="float states actions",  # [place, action], g
+    kept="float states actions",  # [place, action], κ
     stay="float states actions",  # [place, action], probability to stay in the same state
     values="float values",  # W, 0 for states that were not found
     starts="int states",  # states in which episodes began, in order of first occurrence
@@ -136,14 +138,14 @@ def move_stays(plan):
 
 @inlined
 def goal_value(plan, i, action):
-    """g + (1 − g) γ_W (ahead + stay · W) of the i-th state, solved for W; ahead is Σ P̂ W of other states."""
-    success = plan.success[i, action]
+    """κ [g + (1 − g) γ_W (ahead + stay · W)] of the i-th state, solved for W; ahead is Σ P̂ W of other states."""
+    success, kept = plan.success[i, action], plan.kept[i, action]
     if success >= 1.0:
-        return success
+        return kept * success
     offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
     ahead = backup(offsets, weight, next_state, plan.values, i * plan.success.shape[1] + action)
-    discount = (1.0 - success) * GOAL_DISCOUNT
-    return (success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
+    discount = kept * (1.0 - success) * GOAL_DISCOUNT
+    return (kept * success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
 
 
 @inlined

@@ -36,7 +36,8 @@ DEFAULT_POINTS = 1000
 MOST_POINTS, MOST_SEEDS = 10**7, 10**6
 #: Test episodes of a sampled evaluation if anything is random.
 TEST_EPISODES = 100
-#: Increased when the same settings give other numbers than before; part of every identity.
+#: Increased when the same settings give other numbers than before, for all agents; for one agent, its `revision` is.
+#: The sum is part of every identity.
 TRAJECTORIES = 1
 
 #: Agent class of a user → its code when it was compiled.
@@ -101,7 +102,7 @@ class Target:
         return solve(self.problem, minimum_reward=lowest).cautious_return
 
     def settings(
-        self, agent: str, agent_class: str, options: Mapping[str, Any], agent_code: str | None = None
+        self, agent: str, agent_class: str, options: Mapping[str, Any], agent_code: str | None = None, revision: int = 0
     ) -> dict[str, Any]:
         """Every setting that the numbers of a run depend on, as plain values.
 
@@ -111,7 +112,7 @@ class Target:
         code = {} if agent_code is None else {"agent_code": agent_code}
         return {
             **code,
-            "trajectories": TRAJECTORIES,
+            "trajectories": TRAJECTORIES + revision,
             "environment": self.problem.environment.name,
             "monitor": self.problem.monitor.name,
             "agent": agent,
@@ -192,7 +193,8 @@ class Job(Target):
     def run_settings(self) -> dict[str, Any]:
         """The settings of this job's runs."""
         options = {field.name: getattr(self.agent, field.name) for field in dataclasses.fields(self.agent)}
-        return self.settings(self.agent_name, type(self.agent).__name__, options, self.agent_code)
+        kind = type(self.agent)
+        return self.settings(self.agent_name, kind.__name__, options, self.agent_code, kind.revision)
 
     def workers(self, threads: int | None = None) -> int:
         """Number of seeds that can run side by side, limited by cores and memory."""

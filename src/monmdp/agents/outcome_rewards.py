@@ -1,0 +1,112 @@
+"""Rewards by outcome: R̂(sE,aE) = Σ_o N(o) / N(sE,aE) · r̂(o), with an outcome for each next environment state and end.
+
+Where rewards depend on how a step came out, chance in transitions is thus no noise in rewards, and every step improves
+the weights, whether its reward was observed or not. r̂(o) is the mean of the observed rewards of an outcome, and the
+minimum reward if none was observed.
+"""
+
+import math
+from typing import Any
+
+from monmdp.agents import arrays
+from monmdp.agents.factored_model import most_transitions
+from monmdp.kernels.compile import inlined, internal
+from monmdp.world import World
+
+#: Deviations of rewards up to this are rounding.
+ROUNDING = 1e-12
+
+OutcomeRewards: Any = arrays.array_tuple(
+    __name__,
+    "OutcomeRewards",
+    "Counts of outcomes, where 2 · next environment state + end is the next state, and what was observed of rewards.",
+    found=arrays.Transitions,
+    unseen="int env_pairs",  # number of outcomes whose reward was never observed
+    seen="int nodes",
+    mean="float nodes",
+    squares="float nodes",  # sums of squared deviations
+    status={
+        "noisy": "bool",  # whether any outcome had different rewards
+        "repeats": "int",  # observations of outcomes whose reward had been observed before
+        "observations": "int",
+        "seen_pairs": "int",  # environment pairs with an observed reward
+        "lowest_mean": "float",  # of the outcomes, when the number of observations was last a power of two
+        "highest_mean": "float",
+    },
+)
+
+
+def new_outcome_rewards(world: World, steps: int) -> Any:
+    """No outcomes, with room for all that can occur."""
+    found = arrays.new_transitions(world.n_env_pairs, 2 * world.n_env_states, most_outcomes(world, steps))
+    return arrays.zeros(OutcomeRewards, {"nodes": len(found.times), "env_pairs": world.n_env_pairs}, found=found)
+
+
+def most_outcomes(world: World, steps: int) -> int:
+    """The largest number of outcomes that can occur; the monitor may end an episode as well."""
+    return min(steps, 2 * most_transitions(world, True))
+
+
+@inlined
+def count_outcome(rewards, env_pair, env_next_state, terminated):
+    """Count an outcome of an environment pair and return its node."""
+    found, key = rewards.found, 2 * env_next_state + terminated
+    node = found.first[env_pair]
+    while node >= 0 and found.next_state[node] != key:
+        node = found.following[node]
+    if node < 0:
+        rewards.unseen[env_pair] += 1
+        arrays.count_transition(found, env_pair, key, terminated)
+        return found.used[0] - 1
+    found.times[node] += 1
+    found.total[env_pair] += 1
+    return node
+
+
+@inlined
+def observe(rewards, env_pair, node, reward):
+    """Update the mean reward of an outcome, and the range of all means when the number of observations has doubled."""
+    status, used = rewards.status[0], rewards.found.used[0]
+    error = reward - rewards.mean[node]
+    status.repeats += rewards.seen[node] > 0
+    rewards.unseen[env_pair] -= rewards.seen[node] == 0
+    rewards.seen[node] += 1
+    rewards.mean[node] += error / rewards.seen[node]
+    rewards.squares[node] += error * (reward - rewards.mean[node])
+    status.noisy |= rewards.squares[node] > ROUNDING and rewards.seen[node] > 1
+    status.observations += 1
+    if status.observations & (status.observations - 1) == 0:
+        status.lowest_mean, status.highest_mean = math.inf, -math.inf
+        for other in range(used):
+            if rewards.seen[other] > 0:
+                status.lowest_mean = min(status.lowest_mean, rewards.mean[other])
+                status.highest_mean = max(status.highest_mean, rewards.mean[other])
+
+
+@internal
+def expected_reward(rewards, env_pair, lowest):
+    """R̂ of a pair that was tried; `lowest` stands for outcomes whose reward was never observed."""
+    found, total = rewards.found, 0.0
+    node = found.first[env_pair]
+    while node >= 0:
+        share = found.times[node] / found.total[env_pair]
+        total += share * (rewards.mean[node] if rewards.seen[node] > 0 else lowest)
+        node = found.following[node]
+    return total
+
+
+@internal
+def is_inaccurate(rewards, env_pair, accuracy):
+    """Whether an outcome was never observed, or with noise only once, or the 95% interval of R̂ is wider than
+    `accuracy` times the range of mean rewards."""
+    found, status, variance = rewards.found, rewards.status[0], 0.0
+    if rewards.unseen[env_pair] > 0 or not status.noisy:
+        return rewards.unseen[env_pair] > 0
+    node = found.first[env_pair]
+    while node >= 0:
+        seen, share = rewards.seen[node], found.times[node] / found.total[env_pair]
+        if seen == 1:
+            return True
+        variance += share * share * (rewards.squares[node] / (seen - 1) / seen)
+        node = found.following[node]
+    return 1.96 * math.sqrt(variance) > accuracy * (status.highest_mean - status.lowest_mean)

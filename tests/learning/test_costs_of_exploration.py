@@ -1,0 +1,132 @@
+"""DirectedModel pays for what it learns and for nothing else, and learns rewards by outcome."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from by_hand import TWINS
+from comparing import CURVES, TABLES, same
+from directed_models import DrivenModel
+
+import monmdp
+from monmdp import Monitor, Outcome, Rule, Step
+from monmdp.protocol import paper_steps
+
+
+def monitor_costs(curves: monmdp.Curves) -> np.ndarray:
+    """What each seed has paid, from its visits and the model of the problem."""
+    problem = curves.problem
+    reward = np.zeros(problem.n_pairs)
+    np.add.at(reward, problem.pair_of_outcome, problem.probability * problem.dynamics.monitor_reward)
+    return -(curves.visit_counts.reshape(len(curves.seeds), -1) * reward).sum(1)
+
+
+def solved_from(curves: monmdp.Curves) -> np.ndarray:
+    """The first recording point from which on each seed is solved."""
+    solved = np.abs(curves.returns - curves.target_return) < 1e-6
+    assert solved[:, -1].all()
+    return solved.shape[1] - np.argmin(solved[:, ::-1], axis=1)
+
+
+@pytest.mark.parametrize("environment", ["Loop", "OneWay", "Corridor"])
+def test_one_answer_for_each_reward(environment):
+    """In the median seed, answers until solved are at most 1.1 of the rewards, and later one step in 100 pays."""
+    problem = monmdp.make(environment, "Ask")
+    curves = monmdp.train(problem, "DirectedModel", 5, steps=paper_steps(problem) // 10, points=300)
+    n_rewards = len(np.unique(problem.env_pair[problem.reachable_pairs]))
+    first, seeds = solved_from(curves), np.arange(5)
+    answers, later = curves.observed[seeds, first], curves.observed[:, -1] - curves.observed[seeds, first]
+    assert np.median(answers) <= 1.1 * n_rewards
+    assert np.median(later / (curves.steps[-1] - curves.steps[first])) <= 0.01
+    assert monitor_costs(curves) == pytest.approx(0.2 * curves.observed[:, -1])
+
+
+@pytest.mark.parametrize("names", [("Loop", "Ask"), ("Hazard", "Button"), ("OneWay", "Experts"), ("Loop", "Level")])
+def test_costs_are_a_fraction_of_those_of_an_agent_that_ignores_them(names):
+    problem = monmdp.make(*names)
+    frugal, careless = (
+        monmdp.train(problem, f"DirectedModel(cost_weight={weight})", 5, steps=paper_steps(problem) // 10, points=1)
+        for weight in (1.0, 0.0)
+    )
+    assert frugal.solved.all()
+    assert np.median(monitor_costs(frugal)) < 0.25 * np.median(monitor_costs(careless))
+
+
+def test_noise_is_found_although_each_reward_is_asked_for_once():
+    curves = monmdp.train(monmdp.make("Loop(reward_noise=0.2)", "Ask"), "DirectedModel", 3, steps=3000, points=1)
+    assert (curves.observed[:, -1] > 4 * 45).all()
+
+
+# Rewards by outcome
+
+
+def slippery(noise: float = 0.0) -> Rule:
+    """A corridor with a trap at −5 beside the goal; a step slips back with probability 1/4."""
+
+    def rule(state, action):
+        ahead, back = (min(state + 1, 4), max(state - 1, 0)) if action == "right" else (max(state - 1, 0), state)
+        paid = {0: -5.0, 4: 1.0}
+        yield Step(ahead, paid.get(ahead, 0.0), 0.75, ahead == 4)
+        yield Step(back, paid.get(back, 0.0), 0.25, back == 4)
+
+    return Rule(states=range(5), actions=("left", "right"), rule=rule, start=2, step_limit=30, reward_noise=noise)
+
+
+@pytest.mark.parametrize("how", TWINS)
+def test_a_reward_by_outcome(how):
+    """Asked once for each outcome: R̂ = 3/4 · 1 + 1/4 · (−5), from four steps of which two were shown."""
+    driven = DrivenModel(how, monmdp.make(slippery(), "Ask"), minimum_reward=-5.0)
+    for next_state, shown in ((4, 1.0), (2, math.nan), (4, math.nan), (4, math.nan)):
+        driven.happened(3, 2, next_state, shown=shown)
+    assert driven.beliefs[7] == pytest.approx(0.75 * 1.0 + 0.25 * -5.0)  # never seen: the minimum
+    driven.happened(3, 2, 2, shown=-1.0)
+    assert driven.beliefs[7] == pytest.approx(0.6 * 1.0 + 0.4 * -1.0)
+
+
+@pytest.mark.parametrize("monitor", ["Ask", "Ask(observability=0.2)", "Full(observability=0.2)"])
+def test_rewards_that_depend_on_where_a_step_ends_are_learned_exactly(monitor):
+    problem = monmdp.make(slippery(), monitor)
+    curves = monmdp.train(problem, "DirectedModel", 5, steps=10_000, points=1)
+    assert curves.solved.all()
+    table = problem.environment
+    pairs = np.repeat(np.arange(len(table.offsets) - 1), np.diff(table.offsets))
+    true = np.bincount(pairs, table.probability * table.reward)
+    tried = curves.visit_counts.reshape(5, -1)
+    tries = np.stack([np.bincount(problem.env_pair, visits, len(true)) for visits in tried])
+    error = np.abs(curves.reward_model - true)
+    assert (error[tries > 50] < 5 * 6 * np.sqrt(0.25 * 0.75 / tries[tries > 50])).all()
+
+
+@dataclass(frozen=True)
+class HidesLarge(Monitor):
+    """Shows rewards below 1 when asked."""
+
+    actions = ("no-op", "ask")
+
+    def outcomes(self, moment):
+        asked = moment.action == "ask"
+        yield Outcome(-0.2 * asked, float(asked and moment.env_reward < 1.0))
+
+
+def test_a_hidden_outcome_changes_nothing():
+    """A reward that is never shown may be anything, also where the other outcome of its pair is shown."""
+
+    def hiding(reward: float) -> monmdp.MonMDP:
+        def rule(state, action):
+            if action == "stay":
+                return [Step(state, 0.1)]
+            return [Step((state + 1) % 3, 0.5, 0.7), Step(0, reward if state == 1 else 0.0, 0.3)]
+
+        environment = Rule(states=range(3), actions=("stay", "go"), rule=rule, start=0, step_limit=20)
+        return monmdp.make(environment, HidesLarge())
+
+    runs = [
+        monmdp.train(hiding(reward), "DirectedModel(minimum_reward=-1.0)", 3, steps=1500, points=10)
+        for reward in (7.0, 90.0)
+    ]
+    for name in (*CURVES[1:], *TABLES):
+        assert same(getattr(runs[0], name), getattr(runs[1], name)), name
+    assert not same(runs[0].returns, runs[1].returns)
