@@ -30,6 +30,7 @@ ABLATIONS = (
     "DirectedModel(pessimism=False)",
     "DirectedModel(observe=False)",
     "DirectedModel(beta_certain=1000000.0, beta_uncertain=1000000.0)",
+    "DirectedModel(cost_weight=0.0)",
 )
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
