@@ -223,9 +223,9 @@ def test_the_unsolvable_problems_have_hidden_rewards():
 
 
 def test_the_ablation():
-    """The whole agent and five variants, each without one idea."""
+    """The whole agent and six variants, each without one idea."""
     cells = cells_of("ablation")
-    assert len(cells) == 48 * 6
+    assert len(cells) == 48 * 7
     for settings, seeds in cells:
         assert settings["agent_class"] == "DirectedModel"
         assert settings["steps"] == STEPS[settings["environment"]] * TIMES[settings["monitor"]] // 10
@@ -236,7 +236,8 @@ def test_the_ablation():
         for text in ABLATIONS
     ]
     assert changed == [
-        set(), {"pool_environment"}, {"pool_monitor"}, {"pessimism"}, {"observe"}, {"beta_certain", "beta_uncertain"}
+        set(), {"pool_environment"}, {"pool_monitor"}, {"pessimism"}, {"observe"}, {"beta_certain", "beta_uncertain"},
+        {"cost_weight"},
     ]  # fmt: skip
 
 
