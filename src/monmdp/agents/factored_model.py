@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.agents import arrays
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
-from monmdp.kernels.compile import inlined, internal, kernel
+from monmdp.kernels.compile import inlined, internal
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -232,7 +232,7 @@ def may_be_random(model, group, env_state, others_are):
     return number > 1 or (stays and others_are)
 
 
-@kernel
+@internal
 def write_model(model, states, rows, start, stop):
     """Write P̂ of states[start] … states[stop - 1] into `rows`; the rows of earlier states are given.
 

@@ -59,7 +59,6 @@ def read_field(context: Any, builder: Any, kind: Reference, pointer: Any, name: 
     place = kind.fields.fields.index(name)
     value = builder.load(cgutils.gep_inbounds(builder, pointer, 0, place))
     if isinstance(kind.fields[place], types.Array):
-        array = context.make_array(kind.fields[place])(context, builder, value)
-        array.meminfo = ir.Constant(array.meminfo.type, None)
-        return array._getvalue()
+        owner = context.data_model_manager[kind.fields[place]].get_field_position("meminfo")
+        value = builder.insert_value(value, ir.Constant(value.type.elements[owner], None), owner)
     return value

@@ -80,7 +80,7 @@ def exact_return(model, q, memo):
     return memo.value[0]
 
 
-@internal
+@inlined
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
     best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active
