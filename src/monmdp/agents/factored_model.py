@@ -207,9 +207,9 @@ def observe_chance(model, pair):
 def best_observe_rate(model):
     """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
-    for tries, observed in zip(model.monitor_tries, model.monitor_observed):  # noqa: B905
-        if tries > 0:
-            best = max(best, (observed + 1.0) / (tries + 1.0))
+    for i in range(len(model.monitor_tries)):
+        if model.monitor_tries[i] > 0:
+            best = max(best, (model.monitor_observed[i] + 1.0) / (model.monitor_tries[i] + 1.0))
     return best
 
 
@@ -262,7 +262,8 @@ def write_model(model, states, rows, start, stop):
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
             while node >= 0:
-                for m, target in enumerate(model.joint[moves.next_state[node]]):
+                for m in range(len(shift_counts)):
+                    target = model.joint[moves.next_state[node], m]
                     if shift_counts[m] > 0 and target >= 0:
                         share = (1.0 - ending) / (n_moves * n_shifts)
                         weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target

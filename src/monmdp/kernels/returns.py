@@ -9,12 +9,14 @@ import numpy as np
 
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.kernels.random import choose_best
+from monmdp.kernels.references import by_reference
 from monmdp.kernels.stepping import draw_outcome, draw_start
 
 #: A return is summed until the probability that remains, discounted, is less than this.
 NEGLIGIBLE = 1e-14
 
 
+@by_reference
 class Evaluator(NamedTuple):
     """The policy and result of the last evaluation, which are reused if the policy is unchanged, and scratch space.
 
