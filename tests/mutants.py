@@ -54,9 +54,9 @@ def twins(agent: str, *kinds: str) -> list[str]:
     return [f"tests/learning/test_twins.py::test_compiled_and_plain_runs_are_equal[{agent}-{kind}]" for kind in kinds]
 
 
-def known(agent: str) -> str:
+def known(agent: str, kind: str = SLIPS) -> str:
     """The same of an agent that knows the monitor."""
-    return f"tests/learning/test_twins.py::test_planning_with_a_known_monitor[{agent}(known_monitor=True)-{SLIPS}]"
+    return f"tests/learning/test_twins.py::test_planning_with_a_known_monitor[{agent}(known_monitor=True)-{kind}]"
 
 
 def memory(agent: str) -> str:
@@ -69,7 +69,10 @@ MODEL_RUNS = "tests/learning/test_directed_model_runs.py::test_"
 RANGE = "tests/learning/test_live.py::test_optimistic_agents_need_a_range_of_rewards"
 BY_HAND = "tests/learning/test_mbie_by_hand.py"
 LOOP = [*learning("Naive", "Oracle", "Ignore", "MonitoredMBIE"), *twins("Naive", NOISE, SLIPS)]
-MODELS = [*learning("DirectedModel"), *twins("DirectedModel", RANDOM, HIDDEN, SLIPS), known("DirectedModel")]
+MODELS = [
+    *learning("DirectedModel"), *twins("DirectedModel", RANDOM, HIDDEN, SLIPS), known("DirectedModel"),
+    known("DirectedModel", "a step limit that cuts off part of the map"),
+]  # fmt: skip
 SWEEPS = [f"tests/sweeps/test_{name}.py" for name in ("store", "resume", "save", "summary", "damage", "compaction")]
 SLOW_PROTOCOL = "tests/learning/test_protocol.py::test_training_takes_the_protocol"
 EXPORT = ["tests/analysis/test_export.py", "--deselect=tests/analysis/test_export.py::test_wandb_offline_reads_it_back"]

@@ -345,10 +345,10 @@ def test_live_sizes_and_monitors(small_machine):
     agent = "Naive(initial_q=0.0)"
     message = error_of(lambda: monmdp.train_live(Pool(), pond, agent, steps=5))
     assert "Pond" in message
+    assert "must be Outcome objects, not ('x', 1.0)" in message
     for wrong in (1.0, (0.0, 0.5, 1.0)):
         message = error_of(lambda wrong=wrong: monmdp.train_live(Pool(), agent=agent, steps=5, reward_range=wrong))
         assert "the smallest and the largest reward" in message
-    assert "must be Outcome objects, not ('x', 1.0)" in message
 
 
 # Output
