@@ -8,12 +8,12 @@ DOCS_STAMP := .venv/.installed-docs
 
 .PHONY: reproduce test test-all docs docs-links browser lint format dist clean
 
-reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them claims, figures, page
+reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/, and from them figures, page, verdict on the claims
 	$(BIN)/monmdp optima
 	$(BIN)/monmdp reproduce --preset quick --out results
-	$(BIN)/monmdp claims results
 	$(BIN)/monmdp figure all results
 	$(BIN)/monmdp report results
+	$(BIN)/monmdp claims results
 
 test: $(STAMP) lint browser  ## the test suite, on all cores
 	$(BIN)/pytest -n auto -m "not slow"

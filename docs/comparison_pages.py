@@ -5,7 +5,6 @@ The folder contains one results folder per preset, such as runs/tenth.
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from textwrap import fill
@@ -14,6 +13,7 @@ import numpy as np
 
 from monmdp.paper.presets import PRESETS
 from monmdp.protocol import DEFAULT_STEPS, STEP_FACTOR
+from monmdp.registry import short_labels
 from monmdp.statistics import mean_interval, steps_until_solved
 from monmdp.study.results import CellResults, Results
 from monmdp.tables import markdown
@@ -28,6 +28,7 @@ HEAD = """# Comparison of DirectedModel with published agents
 - *Steps until solved*: the number of training steps after which a seed stays solved until the end of training, for the
   median seed, to the resolution of the recorded points; "never" if fewer than half of the seeds are solved.
 - *K*: the monitor is known to the agent.
+- Problems are listed with the options by which they differ; `monmdp.paper.presets` lists all options.
 """
 #: Preset → heading; each table is created from the results folder of that name.
 TITLES = {
@@ -95,14 +96,10 @@ def section(text: str, head: list[str], rows: list[list[str]]) -> str:
     return f"{fill(text, 120)}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
 
 
-def short(monitor: str) -> str:
-    """The name of a monitor without the option that all monitors of the table share."""
-    return re.sub(r"never_observable='column', |(, )?never_observable='column'", "", monitor).replace("()", "")
-
-
 def versus(results: Results) -> str:
     """Solved seeds and steps until solved of all four agents per problem, and how often DirectedModel is better."""
     rows, ahead, known_ahead, gain, loss, no_worse = [], 0, 0, 0, 0, 0
+    labels = dict(zip(results.monitors, short_labels(results.monitors), strict=True))
     for environment, monitor in results.problems:
         cells = {agent: results.cell(environment, monitor, agent) for agent in AGENTS}
         best = {agent: (int(cell.solved.sum()), float(np.median(until_solved(cell)))) for agent, cell in cells.items()}
@@ -116,7 +113,7 @@ def versus(results: Results) -> str:
             f"{solved} of {seeds}, {f'{steps:,.0f}' if np.isfinite(steps) else 'never'}"
             for solved, steps in best.values()
         ]
-        rows.append([f"{environment} + {short(monitor)}", *values])
+        rows.append([f"{environment} + {labels[monitor]}", *values])
     count = len(rows)
     text = (
         f"In {no_worse} of {count} problems, DirectedModel solves at least as many seeds as MonitoredMBIE, with "

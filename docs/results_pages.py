@@ -81,16 +81,14 @@ def table(results: Results, title: str, value: Callable[[CellResults], str], opt
 
 
 def gallery(results: Results) -> str:
-    """One section per figure; reduces the size of the images."""
+    """One section per figure, without those of variants, which the paper does not have."""
     parts = []
-    for name, paths in draw_figures(list(FIGURES), results, DOCS / "figures"):
+    names = [name for name in FIGURES if not name.startswith("sensitivity")]
+    for name, paths in draw_figures(names, results, DOCS / "figures", formats=["png"]):
         if isinstance(paths, MonMDPError):
             raise paths
-        for path in paths:
-            if path.suffix == ".png":
-                Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
-            else:
-                path.unlink()
+        [path] = paths
+        Image.open(path).convert("RGB").save(path, optimize=True)  # smaller, with the same colours
         text = FIGURES[name].description
         parts.append(f"\n## {name}\n\n{text[0].upper()}{text[1:]}.\n\n![{text}](figures/{name}.png)\n")
     return "".join(parts)

@@ -1,7 +1,7 @@
 """The cost of human feedback: how many answers does an agent need from a person, and when can it stop asking?
 
 FrozenLake with the monitor Ask: rewards are shown only when the agent asks, at a price per question. Prints the tables
-of docs/tutorials/human-feedback.md; `--pictures FOLDER` also draws its figures.
+of docs/tutorials/human-feedback.md; with FOLDER it also draws its figures.
 """
 
 import argparse
@@ -172,8 +172,8 @@ SECTIONS = (show_problem, compare_agents, inspect_one_run, compare_prices, compa
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
-    parser.add_argument("--pictures", type=Path)
-    pictures = parser.parse_known_args()[0].pictures
+    parser.add_argument("pictures", type=Path, nargs="?", metavar="FOLDER")
+    pictures = parser.parse_args().pictures
     for section in SECTIONS:
         section()
         print()

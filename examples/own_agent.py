@@ -1,4 +1,4 @@
-"""An agent of your own, with one option and its own memory, in the same compiled loop as the built-in agents.
+"""An agent of your own with one option, in the same compiled loop as the built-in agents.
 
 In every state it tries each action `patience` times, and is greedy on Q afterwards. Learning is the library's.
 """
@@ -6,21 +6,8 @@ In every state it tries each action `patience` times, and is greedy on Q afterwa
 from dataclasses import dataclass
 
 import monmdp
+from monmdp.agents import QLearner
 from monmdp.agents.choices import choose, smallest
-from monmdp.agents.q_learning import QLearner, extended_memory
-from monmdp.kernels.compile import inlined
-
-PatientMemory = extended_memory(__name__, "PatientMemory", patience=int)
-
-
-@inlined
-def act_patiently(memory, state, draws):
-    """The action tried least until all were tried often enough, then the best one; ties are broken at random."""
-    n_actions = memory.q.shape[1]
-    counts = memory.visits[state * n_actions : (state + 1) * n_actions]
-    if smallest(counts) < memory.patience:
-        return choose(-counts, draws), True
-    return choose(memory.q[state], draws), False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +19,14 @@ class Patient(QLearner):
 
     patience: int = 10
 
-    act = act_patiently
-
-    def memory(self, world, steps, seed):
-        return PatientMemory(*self.common(world, steps, seed), self.patience)
+    @staticmethod
+    def act(memory, state, draws):
+        """The action tried least until all were tried often enough, then the best one; ties are broken at random."""
+        n_actions = memory.q.shape[1]
+        counts = memory.visits[state * n_actions : (state + 1) * n_actions]
+        if smallest(counts) < memory.patience:
+            return choose(-counts, draws), True
+        return choose(memory.q[state], draws), False
 
 
 if __name__ == "__main__":

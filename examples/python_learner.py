@@ -1,19 +1,25 @@
-"""A learner in plain Python and NumPy, recorded with exact evaluation: Q-learning with a table of observed rewards.
+"""An agent of your own in plain Python and NumPy, with one option: Q-learning with a table of observed rewards.
 
-It needs no compiler. It is slow, and everything else works as for compiled agents: curves, intervals, stores, figures.
+It needs no compiler. It is slow, and everything else works as for compiled agents: curves, sweeps, stores, figures.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 import monmdp
 
 
+@dataclass
 class Simple:
-    """ε-greedy Q-learning; a hidden reward is replaced by the last one observed for the same environment pair."""
+    """ε-greedy Q-learning; a hidden reward is replaced by the last one observed for the same environment pair.
 
-    epsilon = 0.5
+    epsilon: probability of a random action.
+    """
 
-    def __init__(self, problem, seed):
+    epsilon: float = 0.5
+
+    def start(self, problem, seed):
         self.random = np.random.default_rng(seed)
         self.q = np.zeros((problem.n_states, problem.n_actions))
         self.rewards = np.zeros(int(problem.env_pair.max()) + 1)
@@ -34,4 +40,5 @@ class Simple:
 
 
 if __name__ == "__main__":
-    print(monmdp.record(monmdp.make("Loop", "Ask"), Simple, steps=3_000, seeds=5, points=20))
+    for epsilon in (0.1, 0.5):
+        print(monmdp.train(monmdp.make("Loop", "Ask"), Simple(epsilon=epsilon), seeds=5, steps=3_000, points=20))

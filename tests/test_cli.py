@@ -11,6 +11,7 @@ import pytest
 
 import monmdp
 from monmdp.cli import COMMANDS, main
+from monmdp.paper.presets import PRESETS
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,20 @@ def test_list_explains_the_options_of_agents(capsys):
     assert "beta_bar: explore while β is above it." in shown
     assert "observe_bonus: β_KL of the bound on the probability of observing." in shown
     assert "the largest return that the problem's visible rewards allow" in shown
+
+
+def test_list_shows_defaults_that_are_used(capsys):
+    """The paper's learning rate and initial value for Hazard, its lowest reward, and the place of the button."""
+    rows = {line.split()[0]: line for line in output(capsys, "list").replace("\n  ", " ").splitlines() if line.strip()}
+    assert "step_limit=200, start=(1, 5)" in rows["TwoRoom2x11"]
+    assert "alpha=<by problem>, epsilon=(1.0, 0.0), initial_q=<by problem>" in rows["Naive"]
+    assert "cell=<by problem>" in rows["Button"]
+    shown = output(capsys, "list", "Hazard", "Button").replace("\n  ", " ")
+    rows = {line.split()[0]: line for line in shown.splitlines() if line.strip()}
+    assert "alpha=0.5, epsilon=(1.0, 0.0), initial_q=1.0" in rows["Naive"]
+    assert "minimum_reward=-10.0" in rows["DirectedModel"]
+    assert "cell=(0, 0), action='LEFT'" in rows["Button"]
+    assert "<by problem>" not in shown
 
 
 def test_list_as_json(capsys):
@@ -96,6 +111,33 @@ def test_solve_draws_the_policy_for_every_monitor_state(capsys):
     assert "monitor: off" in shown
     assert "monitor: on" in shown
     assert "↓" in shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("monitor", ["Button", "PaidExperts"])
+def test_grids_of_all_environments_fit_the_terminal(capsys, monkeypatch, width, monitor):
+    """Every tile is drawn in its place, one line below the arrows, with start and button; nothing is cut."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for environment in ("Corridor", "TwoRoom2x11", "Cliff", "DangerMaze", "Hazard"):
+        problem = monmdp.make(environment, monitor)
+        shown = output(capsys, "solve", environment, monitor)
+        assert max(map(len, shown.splitlines())) <= width
+        assert "…" not in shown
+        tiles = "".join(problem.environment.layout.tiles)
+        grid = shown[shown.index("┌") : shown.rindex("┘")]
+        for tile in "CcT#":
+            glyph = {"#": "█"}.get(tile, tile)
+            assert grid.count(glyph) == tiles.count(tile) * len(problem.monitor.states), (environment, tile)
+        assert grid.count("S") == len(problem.monitor.states)
+        assert grid.count("◉") == (2 if monitor == "Button" else 0)
+
+
+def test_solve_draws_tiles_below_the_arrows(capsys):
+    """Loop in three rows: start left of a one-way cell, and the coin in the lower right corner."""
+    lines = [line.strip() for line in output(capsys, "solve", "Loop").splitlines()]
+    top = lines.index("┌───┬───┬───┐")
+    assert lines[top + 1 : top + 3] == ["│ ↓ │ ← │ ← │", "│ S │ ◁ │   │"]
+    assert lines[top + 7 : top + 9] == ["│ → │ → │ • │", "│   │   │ C │"]
 
 
 def test_solve_gymnasium_environments(capsys):
@@ -147,6 +189,11 @@ def test_version(capsys):
         (("solve", "Empty", "--discount", "nan"), "discount", "nan"),
         (("solve", "Empty", "--minimum-reward", "inf"), "minimum reward", "inf"),
         (("sovle", "Empty"), "'sovle'", "'solve'"),
+        (("train", "Empty", "--seed", "3"), "'--seed'", "'--seeds'"),
+        (("watch", "Empty", "--seeds=3"), "'--seeds'", "'--seed'"),
+        (("solve", "Empty", "--jsn"), "'--jsn'", "'--json'"),
+        (("reproduce", "--environmnts", "Empty"), "'--environmnts'", "'--environments'"),
+        (("watch", "Empty", "--steps", "3", "--steps=4"), "--steps", "twice"),
     ],
 )
 def test_bad_values_print_one_line(capsys, words, culprit, hint):
@@ -161,7 +208,6 @@ def test_bad_values_print_one_line(capsys, words, culprit, hint):
     [
         (("solve",), "ENVIRONMENT"),
         (("solve", "Empty", "--discount", "high"), "high"),
-        (("solve", "Empty", "--jsn"), "--jsn"),
         (("solve", "Empty", "Ask", "Ask"), "Ask"),
     ],
 )
@@ -191,6 +237,13 @@ def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
     assert re.search(rf"Examples?: monmdp {command}\b", shown)
     assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
     assert "None" not in shown
+
+
+def test_help_names_every_preset(capsys):
+    with pytest.raises(SystemExit):
+        main(["reproduce", "--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in PRESETS if name not in shown] == []
 
 
 def run(*words: str) -> subprocess.CompletedProcess:

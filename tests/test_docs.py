@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pages import COMMAND_BLOCKS, PAGES, ROOT, fences, inline_code, name_of
 
+from monmdp import ENVIRONMENTS, MONITORS
 from monmdp.cli import COMMANDS, main
 
 FENCES = fences()
@@ -104,6 +105,17 @@ def test_extras_exist(page: Path) -> None:
     """The extras in `pip install` commands exist."""
     for extras in re.findall(r"(?:monmdp|\.)\[([\w,]+)\]", page.read_text()):
         assert set(extras.split(",")) <= set(EXTRAS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_problems_in_tables_exist(page: Path) -> None:
+    """A row such as `| Empty + Ask(cost=0.5) | …` names an environment and a monitor with options that they have."""
+    name = r"([A-Z]\w*(?:\([^|]*\))?)"
+    problems = set(re.findall(rf"^\| {name} \+ {name} \|", page.read_text(), re.MULTILINE))
+    assert problems or page.stem != "comparison"
+    for environment, monitor in problems:
+        assert ENVIRONMENTS.build(environment)
+        assert MONITORS.build(monitor)
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)

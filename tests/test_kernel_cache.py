@@ -71,3 +71,26 @@ def test_doctor_sees_that_the_disk_is_full(tmp_path):
     command = [sys.executable, "-c", script, "100000"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "its disk is full" in " ".join(done.stdout.split()), done.stdout
+
+
+#: Compiles one kernel of the library for a memory of a module that later processes do not have, or for QMemory.
+OWN = """
+import sys, types
+from monmdp.agents.base import no_beta
+from monmdp.agents.q_learning import QMemory, extended_memory
+numbers = QMemory(*[0.0] * 7)
+if sys.argv[1] == "own":
+    sys.modules["mine"] = types.ModuleType("mine")
+    sys.modules["mine"].Mine = extended_memory("mine", "Mine", patience=int)
+    numbers = sys.modules["mine"].Mine(*numbers, 3)
+no_beta(numbers, 0)
+print(sum(no_beta.stats.cache_hits.values()))
+"""
+
+
+def test_memories_of_users_are_not_stored(tmp_path):
+    """Other scripts cannot import their classes, and would take the cache for damaged."""
+    environment = {"PATH": "/usr/bin:/bin", "MONMDP_CACHE": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
+    for kind, from_cache in (("own", "0"), ("library", "0")):
+        done = subprocess.run([sys.executable, "-c", OWN, kind], env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stderr, done.stdout.strip()) == (0, "", from_cache)

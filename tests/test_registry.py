@@ -8,7 +8,7 @@ import pytest
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.registry import Registry, parse_spec
+from monmdp.registry import Registry, parse_spec, short_labels
 
 
 @pytest.mark.parametrize("registry", [monmdp.ENVIRONMENTS, monmdp.MONITORS], ids=["environments", "monitors"])
@@ -105,3 +105,23 @@ def test_errors_name_the_nearest_valid_name(build, given, hint):
     with pytest.raises(MonMDPError) as error:
         build(given)
     assert hint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("specs", "labels"),
+    [
+        (["Directed", "Naive"], ["Directed", "Naive"]),
+        (["Directed", "Directed(beta_bar=0.1)"], ["Directed", "Directed(beta_bar=0.1)"]),
+        (["UCB(alpha=0.5, c=1)", "UCB(c=2, alpha=0.5)", "Naive"], ["UCB(c=1)", "UCB(c=2)", "Naive"]),
+        (["UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"], ["UCB(c=1)", "UCB"]),
+        (["UCB", "UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"], ["UCB", "UCB(alpha=0.5, c=1)", "UCB(alpha=0.5)"]),
+        (["UCB(alpha=0.5)", "Naive(alpha=0.5)"], ["UCB(alpha=0.5)", "Naive(alpha=0.5)"]),  # each class appears once
+        (["A(x=1, y=2) [n 5]", "A(y=2, x=1) [n 9]"], ["A(x=1, y=2) [n 5]", "A(y=2, x=1) [n 9]"]),
+        (["A(x=1, y=[1, [2]])", "A(x=1, y=[1, [3]]) [o (1)]"], ["A(y=[1, [2]])", "A(y=[1, [3]]) [o (1)]"]),
+        (["A(x=<object>)", "A(x=1)"], ["A(x=<object>)", "A(x=1)"]),
+        ([monmdp.MONITORS.build("Ask", cost=0.5), monmdp.MONITORS.find("Ask")], ["Ask(cost=0.5)", "Ask"]),
+        ([], []),
+    ],
+)
+def test_short_labels_show_the_options_that_differ(specs, labels):
+    assert short_labels(specs) == labels

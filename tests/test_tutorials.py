@@ -77,10 +77,22 @@ def test_link_targets_exist(path: Path) -> None:
         assert link.startswith("http") or (FOLDER / link).exists(), link
 
 
-def test_page_shows_output_of_script(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("page", RUN["SCRIPTS"], ids=lambda page: page.stem)
+def test_page_shows_output_of_script(
+    page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Update intended changes with python docs/tutorials/run.py."""
-    runpy.run_path(str(RUN["SCRIPT"]), run_name="__main__")
-    assert RUN["sections"](capsys.readouterr().out) == RUN["PRINTED"].findall(RUN["PAGE"].read_text())
+    script, pictures = RUN["SCRIPTS"][page]
+    monkeypatch.setattr("sys.argv", [str(script), str(tmp_path)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert RUN["sections"](capsys.readouterr().out) == RUN["PRINTED"].findall(page.read_text())
+    shown = re.findall(r"images/tutorials/([\w-]+\.png)", page.read_text())
+    assert {*shown} <= {path.name for path in tmp_path.glob(pictures)}
+
+
+def test_a_study_is_short() -> None:
+    """A whole study: own agent with an option, own monitor, comparison, grid, table, heat map and report."""
+    assert len((ROOT / "examples" / "study.py").read_text().splitlines()) < 60
 
 
 @pytest.mark.parametrize("block", BLOCKS)

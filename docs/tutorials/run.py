@@ -1,12 +1,13 @@
 """Run the tutorials and store their output: `python docs/tutorials/run.py`.
 
-Executes every notebook in this folder, writes the output of examples/human_feedback.py into human-feedback.md, and its
+Executes every notebook in this folder, writes the output of the scripts in `SCRIPTS` into their pages, and their
 figures into docs/images/tutorials. Needs the extra `test`.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,12 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
-PAGE = HERE / "human-feedback.md"
-SCRIPT = HERE.parent.parent / "examples" / "human_feedback.py"
+EXAMPLES = HERE.parent.parent / "examples"
+#: Page → its script, and the pictures that the page shows.
+SCRIPTS = {
+    HERE / "human-feedback.md": (EXAMPLES / "human_feedback.py", "*.png"),
+    HERE / "compare-agents.md": (EXAMPLES / "study.py", "**/*.png"),
+}
 PICTURES = HERE.parent / "images" / "tutorials"
 #: A block with the output of a command.
 PRINTED = re.compile(r"(?<=^```text\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
@@ -52,10 +57,16 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(executed(path, Path(folder)), path)
         print(path.name)
-    command = [sys.executable, str(SCRIPT), "--pictures", str(PICTURES)]
-    outputs = iter(sections(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
-    PAGE.write_text(PRINTED.sub(lambda _: next(outputs), PAGE.read_text()))
-    print(PAGE.name)
+    for page, (script, pictures) in SCRIPTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            printed = subprocess.run(
+                [sys.executable, script, folder], check=True, capture_output=True, text=True
+            ).stdout
+            outputs = iter(sections(printed))
+            page.write_text(PRINTED.sub(lambda _, outputs=outputs: next(outputs), page.read_text()))
+            for path in Path(folder).glob(pictures):
+                shutil.copy(path, PICTURES / path.name)
+        print(page.name)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,15 @@ from monmdp.gym.registration import register_all
 from monmdp.join import join, make
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.problem import MonMDP
+from monmdp.registry import grid
 
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
+    from monmdp.figures.plots import heatmap, plot
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
+    from monmdp.kernels.compile import kernel
+    from monmdp.study.compare import Comparison, compare
     from monmdp.study.results import load, mean_curves
     from monmdp.study.runner import run_sweep, train
     from monmdp.study.store import save
@@ -27,6 +31,10 @@ __version__ = "0.2.0"
 
 #: Imported on first use, since they bring Gymnasium's classes or the compiler with them.
 _LAZY = {
+    "plot": "monmdp.figures.plots",
+    "heatmap": "monmdp.figures.plots",
+    "compare": "monmdp.study.compare",
+    "Comparison": "monmdp.study.compare",
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
     "Curves": "monmdp.training.curves",
@@ -35,6 +43,7 @@ _LAZY = {
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Sweep": "monmdp.study.sweep",
+    "kernel": "monmdp.kernels.compile",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
     "record": "monmdp.training.record",
@@ -49,6 +58,7 @@ __all__ = [
     "ENVIRONMENTS",
     "MONITORS",
     "Agent",
+    "Comparison",
     "Curves",
     "Environment",
     "FlattenDiscrete",
@@ -65,14 +75,19 @@ __all__ = [
     "Solution",
     "Step",
     "Sweep",
+    "compare",
     "diameter",
     "from_gymnasium",
     "goal_relative_diameter",
     "greedy_policy",
+    "grid",
+    "heatmap",
     "join",
+    "kernel",
     "load",
     "make",
     "mean_curves",
+    "plot",
     "policy_return",
     "record",
     "run_sweep",

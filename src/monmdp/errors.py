@@ -31,6 +31,11 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"Choose one of: {', '.join([*names[:MOST_NAMES], *['…'] * (len(names) > MOST_NAMES)])}."
 
 
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: `1 run`, `2,000 runs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def shown(value: Any) -> str:
     """A value as text on one line of a message, cut if it is long."""
     try:

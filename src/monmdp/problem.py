@@ -54,10 +54,14 @@ ORDINARY = (1e-3, 1e3)
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of states in a picture: rows of tile characters and, for each state, its (row, column)."""
+    """Positions of states in a picture: rows of tile characters and, for each state, its (row, column).
+
+    names: tile characters and what they mean.
+    """
 
     tiles: tuple[str, ...]
     cells: tuple[tuple[int, int], ...]
+    names: tuple[tuple[str, str], ...] = ()
 
     @property
     def rows(self) -> int:

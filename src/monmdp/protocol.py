@@ -6,11 +6,10 @@ of it.
 
 from typing import Any
 
-from monmdp.agents.base import Agent
 from monmdp.agents.schedules import Schedule
 from monmdp.errors import MonMDPError
 from monmdp.problem import MonMDP, checked_problem
-from monmdp.training.job import Job
+from monmdp.training.job import Job, job_of
 
 #: Environment → default number of training steps.
 DEFAULT_STEPS = {
@@ -83,11 +82,11 @@ def paper_defaults(problem: MonMDP) -> dict[str, Any]:
 
 def paper_job(
     problem: MonMDP,
-    agent: Agent | str,
+    agent: Any,
     steps: int | None = None,
     points: int | None = None,
     evaluation: str = "exact",
 ) -> Job:
     """A job with the paper's settings where the caller and the agent leave them open."""
     length = paper_steps(checked_problem(problem)) if steps is None else steps
-    return Job(problem, agent, length, points, evaluation, paper_defaults(checked_problem(problem)))
+    return job_of(problem, agent, length, points, evaluation, paper_defaults(checked_problem(problem)))

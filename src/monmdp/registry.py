@@ -10,18 +10,24 @@ Names come from package metadata; a class is imported when it is first used.
 
 import ast
 import dataclasses
+import inspect
+import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from importlib.metadata import EntryPoint, distributions
-from typing import Any, Generic, TypeVar
+from itertools import product
+from typing import Any, Generic, TypeVar, cast
 
 from monmdp import check
 from monmdp.errors import MonMDPError, MonMDPWarning, nearest, shown
 
 T = TypeVar("T")
+#: The largest number of combinations of a grid.
+MOST_VARIANTS = 10_000
 _SPEC = re.compile(r"\s*(?P<name>[\w/.:-]+)\s*(\((?P<options>.*)\))?\s*", re.DOTALL)
+_LABEL = re.compile(r"(?P<spec>[^ (]+(\(.*\))?)(?P<suffix> \[.*\])?", re.DOTALL)
 
 
 class BrokenPluginWarning(MonMDPWarning):
@@ -93,8 +99,10 @@ class Registry(Generic[T]):
 
     def add(self, entry: type[T]) -> type[T]:
         """Register a class under its own name; usable as a decorator."""
-        if self._classes.setdefault(entry.__name__.casefold(), entry) is not entry:
+        earlier = self._classes.get(entry.__name__.casefold(), entry)
+        if (earlier.__module__, earlier.__qualname__) != (entry.__module__, entry.__qualname__):
             raise MonMDPError(f"The name {entry.__name__!r} is already taken by another {self.kind}.")
+        self._classes[entry.__name__.casefold()] = entry  # also a class that a notebook defines again
         return entry
 
     def __iter__(self) -> Iterator[str]:
@@ -132,12 +140,14 @@ class Registry(Generic[T]):
         raise MonMDPError(errors[0] if errors else unknown)
 
     def build(self, given: Any, **options: Any) -> T:
-        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, or the given instance itself.
+        """An instance from a spec such as `Ask` or `Ask(cost=0.5)`, from a class, or the given instance itself.
 
         Keyword options override those of a spec.
         """
         if isinstance(given, self._base) and not options:
             return given
+        if isinstance(given, type) and issubclass(given, self._base) and given is not self._base:
+            return cast(T, construct(given, options))
         if not isinstance(given, str):
             raise MonMDPError(
                 f"The {self.kind} must be a name or an object of {self._base.__name__}, not {shown(given)}."
@@ -181,6 +191,15 @@ class Registry(Generic[T]):
 
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     """Split `Name(option=value, …)` into its name and options; values are Python literals, never code."""
+    name, options = _parse(spec)
+    for option, values in options.items():
+        if len(values) != 1:
+            raise MonMDPError(f"In {shown(spec)} the option {option!r} needs one value; only a sweep takes several.")
+    return name, {option: values[0] for option, values in options.items()}
+
+
+def _parse(spec: str) -> tuple[str, dict[str, list[Any]]]:
+    """The name of a spec, and the values of each option: one, or several as in `Ask(cost={0.1, 0.5})`."""
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise MonMDPError(f"{shown(spec)} is not a name or a call such as 'Ask(cost=0.5)'.")
@@ -188,9 +207,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(f"_({match['options'] or ''})", mode="eval").body
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)  # not a call of what another call returns
+        values = [word.value.elts if isinstance(word.value, ast.Set) else [word.value] for word in call.keywords]
         # a bare word is text, so that no inner quotes are needed in a shell
-        values = [word.value for word in call.keywords]
-        literals = [value.id if isinstance(value, ast.Name) else ast.literal_eval(value) for value in values]
+        literals = [[v.id if isinstance(v, ast.Name) else ast.literal_eval(v) for v in several] for several in values]
     except (SyntaxError, ValueError, TypeError, AssertionError, RecursionError, MemoryError):
         raise MonMDPError(f"The options in {shown(spec)} cannot be parsed; write them as in 'Ask(cost=0.5)'.") from None
     if call.args:
@@ -199,6 +218,46 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     if len(options) < len(literals):
         raise MonMDPError(f"In {shown(spec)} an option is given twice.")
     return match["name"], options
+
+
+def grid(entry: Any, /, **options: Any) -> list[Any]:
+    """Every combination of lists of options: `grid("Directed", alpha=[0.1, 0.5], beta_bar=[0.01, 0.1])`, 4 specs.
+
+    entry: an agent, environment or monitor. A name gives specs; it may contain options. A dataclass or an object of one
+    gives objects; a class or function that makes learners in plain Python gives such objects or functools.partial.
+    A spec with braces is a grid by itself: `"Directed(alpha={0.1, 0.5})"`. The first option changes slowest.
+    """
+    name, own = _parse(entry) if isinstance(entry, str) else ("", {})
+    values = own | {option: _grid_values(option, given) for option, given in options.items()}
+    if (size := math.prod(map(len, values.values()))) > MOST_VARIANTS:
+        raise MonMDPError(f"A grid can have {MOST_VARIANTS:,} combinations, not {size:,}; choose fewer values.")
+    chosen = [dict(zip(values, combination, strict=True)) for combination in product(*values.values())]
+    if isinstance(entry, str):
+        return [written_spec(name, combination) for combination in chosen]
+    if dataclasses.is_dataclass(entry):
+        factory, fixed = (entry, {}) if isinstance(entry, type) else (type(entry), _options_of(entry))
+        return [construct(factory, fixed | combination) for combination in chosen]
+    if not callable(entry):
+        raise MonMDPError(f"A grid is of an agent, environment or monitor, a name or a dataclass, not {shown(entry)}.")
+    try:
+        inspect.signature(entry).bind_partial(**chosen[0])
+    except TypeError as error:
+        raise MonMDPError(f"{getattr(entry, '__name__', entry)}: {error}.") from None
+    make = entry if hasattr(entry, "start") else partial(partial, entry)
+    return [make(**combination) for combination in chosen]
+
+
+def _grid_values(option: str, given: Any) -> list[Any]:
+    """The values of an option of a grid, as a list that is not empty."""
+    values = given.tolist() if hasattr(given, "tolist") else list(given) if isinstance(given, range) else given
+    if not isinstance(values, list) or not values:
+        example = f"{option}=[{values!r}]" if isinstance(values, (int, float, str)) else f"{option}=[0.1, 0.5]"
+        raise MonMDPError(f"A grid needs a list of values for {option!r}, as in {example}, not {shown(given)}.")
+    return [value.tolist() if hasattr(value, "tolist") else value for value in values]
+
+
+def _options_of(instance: Any) -> dict[str, Any]:
+    return {field.name: getattr(instance, field.name) for field in dataclasses.fields(instance) if field.init}
 
 
 def construct(factory: Any, options: dict[str, Any]) -> Any:
@@ -230,14 +289,67 @@ class Declared:
         return spec_of(self)
 
 
+def is_built_in(kind: Any) -> bool:
+    """Whether a class or function belongs to this package."""
+    return str(kind.__module__).partition(".")[0] == "monmdp"
+
+
 def spec_of(instance: Any) -> str:
     """The spec that builds an equal instance: its class name and every option that differs from its default."""
-    name, words = type(instance).__name__, []
+    options = {}
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         array = hasattr(value, "tolist")
         same = not array and type(value) is type(default) and value == default
         if field.init and field.repr and not same:
-            words.append(f"{field.name}={value.tolist() if array else value!r}")
-    return f"{name}({', '.join(words)})" if words else name
+            options[field.name] = value
+    return written_spec(type(instance).__name__, options)
+
+
+def written_spec(name: str, options: Mapping[str, Any]) -> str:
+    """A name with options, as in `Ask(cost=0.5)`, the same in every process."""
+    words = [f"{key}={value.tolist() if hasattr(value, 'tolist') else value!r}" for key, value in options.items()]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{name}({', '.join(words)})" if words else name)
+
+
+def short_labels(entries: Sequence[Any]) -> list[str]:
+    """One label per agent, environment or monitor, in order: its spec without what all others of its class share.
+
+    entries: specs, classes, or objects with a `name`. Options that all listed entries of a class have in common are
+    dropped; a class with one spec keeps all of its options. A suffix such as ` [steps 100]` stays.
+    `Directed(alpha=0.5, beta_bar=0.1)` and `Directed(alpha=0.5, beta_bar=1.0)` → `Directed(beta_bar=0.1)` and
+    `Directed(beta_bar=1.0)`; beside `Directed`, both keep `alpha`.
+    """
+    specs = [e if isinstance(e, str) else e.__name__ if isinstance(e, type) else str(e.name) for e in entries]
+    differing = differing_options(specs)
+    return [restricted(spec, differing[_label_parts(spec)[0].casefold()] or None) for spec in specs]
+
+
+def restricted(spec: str, kept: Container[str] | None) -> str:
+    """A spec with some of its options; all of them for None."""
+    name, options, suffix = _label_parts(spec)
+    words = [f"{option}={value}" for option, value in options.items() if kept is None or option in kept]
+    return f"{name}({', '.join(words)}){suffix}" if words else f"{name}{suffix}"
+
+
+def differing_options(specs: Iterable[str]) -> dict[str, set[str]]:
+    """Class, case-folded → the options in which the given specs of that class differ."""
+    variants: dict[str, list[dict[str, str]]] = {}
+    for spec in specs:
+        name, options, _ = _label_parts(spec)
+        variants.setdefault(name.casefold(), []).append(options)
+    return {
+        name: {option for given in several for option in given if len({other.get(option) for other in several}) > 1}
+        for name, several in variants.items()
+    }
+
+
+def _label_parts(spec: str) -> tuple[str, dict[str, str], str]:
+    """`Ask(cost=0.5) [steps 100]` → `Ask`, {`cost`: `0.5`}, ` [steps 100]`; what is not a spec is a name."""
+    match = _LABEL.fullmatch(spec)
+    try:
+        name, options = parse_spec(match["spec"] if match else spec)
+    except MonMDPError:  # for example an option that is not a literal
+        return spec, {}, ""
+    return name, {option: repr(value) for option, value in options.items()}, (match and match["suffix"]) or ""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from monmdp import check
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats
-from monmdp.training.curves import SOLVED_WITHIN, half_width
+from monmdp.training.curves import SOLVED_WITHIN, half_width, solved_points
 
 #: Resamples of a bootstrap interval.
 REPEATS = 2_000
@@ -46,6 +46,22 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     _check_level(level)
     mean, half = sample.mean(0), half_width(sample, level)
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
+
+
+#: Statistics of a curve over seeds: name → function of values [runs, ...] to its interval along axis 0.
+STATISTICS: dict[str, Callable[[npt.ArrayLike], Interval]] = {
+    "mean": mean_interval,
+    "median": lambda values: bootstrap(values, partial(np.median, axis=0), repeats=500),
+    "iqm": lambda values: bootstrap(values, _interquartile_means, repeats=500),
+}
+
+
+def _interquartile_means(values: Floats) -> Floats:
+    """Mean of the middle half along axis 0."""
+    from scipy.stats import trim_mean
+
+    means: Floats = trim_mean(values, 0.25, axis=0)
+    return means
 
 
 def wilson(successes: npt.ArrayLike, runs: npt.ArrayLike, level: float = 0.95) -> Interval:
@@ -185,10 +201,7 @@ def steps_until_solved(
     steps [point], returns [seed, point].
     """
     points, curves = _curves(steps, returns)
-    unsolved = curves < optimal - within
-    solved_at_end = np.argmax(unsolved[:, ::-1], axis=1)  # number of points after the last unsolved one, if any
-    first = np.where(unsolved.any(1), len(points) - solved_at_end, 0)
-    return np.append(points, np.inf)[first]
+    return np.append(points, np.inf)[solved_points(curves, optimal - within)]
 
 
 def area_under_curve(steps: npt.ArrayLike, returns: npt.ArrayLike) -> Floats:

@@ -564,10 +564,11 @@ def run(capsys, *words: str) -> str:
 
 
 def test_the_command_prints_and_writes_a_table(folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "100")
     out = run(capsys, folder, "--out", tmp_path / "new" / "claims.md")
-    assert max(map(cell_len, out.splitlines()[:-1])) <= 100
-    assert "0 confirmed, 0 not confirmed, 18 not enough data." in out
+    assert out.splitlines()[:2] == [
+        "These runs are not enough to check any of the paper's 18 claims.",
+        f"17 claims need more runs: monmdp reproduce --preset paper --out {folder}",
+    ]
     assert f"Written to {tmp_path / 'new' / 'claims.md'}." in out
     lines = (tmp_path / "new" / "claims.md").read_text().splitlines()
     assert lines[:2] == ["| claim | expected | measured | verdict |", "|---|---|---|---|"]
@@ -612,12 +613,38 @@ def test_details(folder, tmp_path, capsys, monkeypatch):
     assert "fastest ρ: D̄ = 13" not in run(capsys, folder, "--out", tmp_path / "claims.md")
 
 
+def test_one_line_per_claim_and_a_verdict(made, folder, tmp_path, capsys, monkeypatch):
+    """Claims that the runs cannot check are counted: here those that need Loop + Ask, and the vacuous bound."""
+    change("Empty", "Level", "Directed", solved_share=0.85)(made)
+    del made.cells["Loop", "Ask", "Directed"]
+    judged = check_claims(made)
+    monkeypatch.setattr("monmdp.paper.claims.check_claims", lambda results: judged)
+    monkeypatch.setenv("COLUMNS", "80")
+    words = (folder, "--out", tmp_path / "claims.md")
+    out = run(capsys, *words).splitlines()
+    shown = {int(line.split()[0]): line for line in out if line[:2].strip().isdecimal() and "confirmed" in line}
+    counts = {verdict: sum(claim.verdict == verdict for claim in judged) for verdict in VERDICTS}
+    assert all(cell_len(line) <= 80 for line in shown.values())
+    assert len(shown) == counts[CONFIRMED] + counts[REFUTED]
+    for number, line in shown.items():
+        assert line.split(maxsplit=1)[1].rstrip() in (
+            f"{judged[number - 1].verdict.ljust(len(REFUTED))}  {judged[number - 1].claim}",
+        )
+    assert f"{counts[CONFIRMED]} of {counts[CONFIRMED] + counts[REFUTED]} claims that these runs can check hold." in out
+    assert f"{counts[UNKNOWN] - 1} claims need more runs: monmdp reproduce --preset paper --out {folder}" in out
+    assert "1 claim without an answer; for the reason: --claim 18" in out
+    for name in ("1", "VAST majority"):
+        (detail,) = [line for line in run(capsys, *words, "--claim", name).splitlines() if "Empty + Level  " in line]
+        assert detail.split()[3:] == ["85%", "≥", "90%", "not", "confirmed"]
+
+
 def test_bad_input_is_one_line(folder, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     for words, sentence in [
         ([tmp_path], "not a results folder"),
         ([tmp_path / "nowhere"], "nowhere"),
         ([folder, "--out", tmp_path / "claims.pdf"], ".md or .csv"),
+        ([folder, "--claim", "19"], "a number from 1 to 18"),
         ([folder, "--out", tmp_path / "file" / "claims.md"], "cannot be written"),
     ]:
         assert main(["claims", *map(str, words)]) == 2

@@ -111,7 +111,7 @@ def test_the_command_passes_its_options_on(to, tmp_path, capsys, monkeypatch):
     assert main(["export", "here", "--to", to, "--out", "there", "--average", "--points", "3"]) == 0
     assert main(["export", "here", "--to", to]) == 0
     assert calls == [(Path("here"), Path("there"), True, 3), (Path("here"), Path("exported"), False, None)]
-    assert capsys.readouterr().out.startswith("7 runs are in there")
+    assert capsys.readouterr().out.startswith("Written to there: 7 runs")
 
 
 @needs_tensorboard
@@ -120,7 +120,7 @@ def test_tensorboard_from_the_command_line(folder, tmp_path, capsys):
 
     words = ["export", str(folder), "--to", "tensorboard", "--out", str(tmp_path / "events"), "--average"]
     assert main(words) == 0
-    assert "4 runs are in" in capsys.readouterr().out
+    assert ": 4 runs;" in capsys.readouterr().out
     read = EventMultiplexer().AddRunsFromDirectory(str(tmp_path / "events"))
     read.Reload()
     assert set(read.Runs()) == {
@@ -163,6 +163,7 @@ def read_wandb(folder: Path) -> list[dict[str, Any]]:
             kind = record.WhichOneof("record_type")
             if kind == "run":
                 run.update(name=record.run.display_name, id=record.run.run_id, project=record.run.project)
+                run.update(group=record.run.run_group, job_type=record.run.job_type)
                 run["config"] = {item.key: json.loads(item.value_json) for item in record.run.config.update}
             elif kind == "history":
                 items = record.history.item
@@ -201,11 +202,12 @@ def test_wandb_from_the_command_line(folder, tmp_path, capsys):
     words = ["export", str(folder), "--to", "wandb", "--average", "--points", "2", "--out"]
     for name in ("one", "two"):
         assert main([*words, str(tmp_path / name)]) == 0
-    assert "4 runs are in" in capsys.readouterr().out
+    assert ": 4 runs;" in capsys.readouterr().out
     one, two = read_wandb(tmp_path / "one"), read_wandb(tmp_path / "two")
     assert {run["id"] for run in one} == {run["id"] for run in two}
     assert len({run["id"] for run in one}) == 4
     assert all(len(run["history"]) == 2 for run in one)
+    assert {f"{run['group']} / {run['job_type']} / mean of 2 seeds" for run in one} == {run["name"] for run in one}
 
 
 @pytest.mark.parametrize(("module", "write"), [("tensorboard", to_tensorboard), ("wandb", to_wandb)])

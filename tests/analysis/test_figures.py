@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 from PIL import Image
 from pyarrow.csv import read_csv
@@ -21,7 +22,7 @@ from scipy import stats
 import monmdp
 from monmdp.cli import main
 from monmdp.environments import Rule
-from monmdp.figures import FIGURES, draw_figure, draw_figures
+from monmdp.figures import FIGURES, default_problem, draw_figure, draw_figures
 from monmdp.figures.curves import SHOWN_POINTS, return_limits, shown_points
 from monmdp.figures.data import FigureData
 from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
@@ -33,6 +34,8 @@ from monmdp.tables import csv_text
 #: A name with characters that are special in formulas, HTML, markup and shells.
 ODD = "my_$x^2$ <b>env</b> & [red] %d"
 TWO_AGENTS = ["Directed", "Naive"]
+#: Figures that need variants.
+SENSITIVITY = ["sensitivity", "sensitivity-solved"]
 
 
 def walk(state, action):
@@ -53,10 +56,22 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def drawn(folder, tmp_path_factory):
-    """Every figure of that folder: name → its PDF, PNG and CSV."""
+def variants(tmp_path_factory):
+    """Twenty variants of one agent in two problems."""
+    folder = tmp_path_factory.mktemp("variants")
+    agents = [
+        f"Naive(alpha={alpha}, initial_q={q})" for alpha in (0.05, 0.1, 0.25, 0.5, 1.0) for q in (-1.0, 0.0, 1.0, 5.0)
+    ]
+    monmdp.run_sweep([monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, seeds=3, steps=1000, points=10)], folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def drawn(folder, variants, tmp_path_factory):
+    """Every figure of these folders: name → its PDF, PNG and CSV."""
     out = tmp_path_factory.mktemp("figures")
-    return dict(draw_figures(list(FIGURES), Results(folder), out))
+    own = [name for name in FIGURES if name not in SENSITIVITY]
+    return dict(draw_figures(own, Results(folder), out)) | dict(draw_figures(SENSITIVITY, Results(variants), out))
 
 
 @pytest.fixture(scope="module")
@@ -98,10 +113,18 @@ KEYS = ["environment", "monitor", "agent"]
 
 
 def expected_band(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean with Student's 95% interval, one row per cell and step."""
+    """Mean with Student's 95% interval, one row per cell and step, cut where no value can be."""
     result = frame.groupby([*KEYS, "step"])[column].agg(["mean", "sem", "count"])
     half = stats.t.ppf(0.975, result["count"] - 1) * result["sem"]
-    return pd.DataFrame({"mean": result["mean"], "low": result["mean"] - half, "high": result["mean"] + half})
+    low, high = result["mean"] - half, result["mean"] + half
+    if column == "return":
+        names = zip(*(result.index.get_level_values(key) for key in KEYS[:2]), strict=True)
+        high = np.minimum(high, [monmdp.solve(monmdp.make(*name)).optimal_return for name in names])
+    else:
+        low = np.maximum(low, 0)
+    if column == "observed":
+        high = np.minimum(high, result.index.get_level_values("step"))
+    return pd.DataFrame({"mean": result["mean"], "low": low, "high": high})
 
 
 def assert_equal_tables(shown_rows: pd.DataFrame, expected: pd.DataFrame, columns: list[str]) -> None:
@@ -126,11 +149,11 @@ def test_every_figure_has_three_files(name, drawn):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_same_results_give_same_bytes(name, drawn, folder, tmp_path):
+def test_same_results_give_same_bytes(name, drawn, folder, variants, tmp_path):
     """Independent of the user's matplotlib settings, and without changing them."""
     with matplotlib.rc_context({"font.size": 30.0, "lines.linewidth": 9.0, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        again = draw_figure(name, folder, tmp_path)
+        again = draw_figure(name, variants if name in SENSITIVITY else folder, tmp_path)
         assert dict(matplotlib.rcParams) == before
     for one, other in zip(drawn[name], again, strict=True):
         assert one.read_bytes() == other.read_bytes()
@@ -139,8 +162,61 @@ def test_same_results_give_same_bytes(name, drawn, folder, tmp_path):
 @pytest.mark.parametrize(("name", "column"), [("returns-all", "return"), ("observed-all", "observed")])
 def test_curves_are_means_with_students_interval(name, column, drawn, folder):
     result = table(drawn, name).query("agent != 'optimum'")
-    assert_equal_tables(result, expected_band(runs(folder), column), ["mean", "low", "high"])
+    expected = expected_band(runs(folder), column)
+    assert_equal_tables(result, expected, ["mean", "low", "high"])
     assert set(result["runs"]) == {4}
+    if column == "return":
+        half = expected["mean"] - expected["low"]
+        assert (expected["high"] < expected["mean"] + half - 1e-9).any(), "some intervals are cut at the optimum"
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"), [("median", np.median), ("iqm", partial(stats.trim_mean, proportiontocut=0.25))]
+)
+def test_other_statistics_of_curves(statistic, expected, folder, tmp_path):
+    [(_, files)] = draw_figures(["returns-all"], Results(folder), tmp_path, statistic=statistic)
+    shown = pd.read_csv(files[2]).query("agent != 'optimum'").set_index([*KEYS, "step"])
+    wanted = runs(folder).groupby([*KEYS, "step"])["return"].agg(lambda values: expected(values.to_numpy()))
+    np.testing.assert_allclose(shown[statistic].sort_index(), wanted.sort_index())
+    assert (shown["low"] <= shown[statistic]).all()
+    assert (shown["high"] >= shown[statistic]).all()
+
+
+@pytest.mark.parametrize("name", SENSITIVITY)
+def test_sensitivity_is_computed_from_the_runs(name, drawn, variants):
+    shown, finals = table(drawn, name), runs(variants, "tables")
+    assert set(shown["option"]) == {"alpha"}, "the option with most values is across"
+    assert set(shown["other_option"]) == {"initial_q"}
+    assert len(shown) == 40
+    column = "solved" if name == "sensitivity-solved" else "final_return"
+    expected = finals.groupby(KEYS)[column].mean().to_dict()
+    for row in shown.itertuples():
+        estimate = row.fraction if column == "solved" else row.mean
+        assert estimate == pytest.approx(expected[row.environment, row.monitor, row.agent], abs=1e-12)
+        assert row.agent == f"Naive(alpha={row.value}, initial_q={row.other_value})"
+        assert row.low <= estimate <= row.high
+
+
+def test_sensitivity_to_one_option_is_a_line(tmp_path):
+    agents = ["UCB", "Naive", "Naive(epsilon=0.1)", "Naive(epsilon=0.5)"]
+    monmdp.run_sweep([monmdp.Sweep(["Loop"], ["Full", "Ask"], agents, seeds=2, steps=200, points=5)], tmp_path)
+    figure = drawing("sensitivity", tmp_path).figure
+    assert len(figure.axes) == 2, "one panel per problem"
+    for axes in figure.axes:
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["0.1", "0.5", "(1.0, 0.0)"]
+        assert [len(line.get_xdata()) for line in axes.lines if line.get_marker() == "o"] == [3]
+    with pytest.raises(monmdp.MonMDPError, match="no two variants"):
+        drawing("sensitivity", Results(tmp_path).only(["UCB", "naive(epsilon=0.1)"]))
+
+
+def test_a_panel_without_a_solved_seed_is_empty(variants):
+    """Where no seed is solved, there are no flat lines at 0, but a note."""
+    solved = runs(variants, "tables").groupby("monitor")["solved"].any().to_dict()
+    assert solved == {"Ask": False, "Full": True}, "the runs differ as this test needs"
+    full, ask = drawing("steps-to-solve", variants).figure.axes
+    assert (len(full.lines), len(full.texts)) == (20, 0)
+    assert not ask.lines
+    assert [text.get_text().split() for text in ask.texts] == [["no", "seed", "solved"]]
 
 
 def test_the_optimum_is_the_exact_one(drawn):
@@ -309,11 +385,11 @@ def boxes(request):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("which", ["folder", "odd_folder", "single"])
+@pytest.mark.parametrize("which", ["folder", "odd_folder", "single", "variants"])
 def test_no_text_is_cut(name, which, boxes):
     """Every text is inside the figure, and is not parsed as a formula."""
     result = boxes(which, name)
-    assert result or which != "folder"
+    assert result or which != ("variants" if name in SENSITIVITY else "folder")
     (width, height), placed = result or ((0, 0), {})
     for text, box in placed.items():
         assert box.x0 >= -1, f"{text} is cut at the left"
@@ -324,7 +400,7 @@ def test_no_text_is_cut(name, which, boxes):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("which", ["folder", "odd_folder", "single"])
+@pytest.mark.parametrize("which", ["folder", "odd_folder", "single", "variants"])
 def test_no_texts_overlap(name, which, boxes):
     """Names of rows and columns, labels and numbers of axes, legends, and texts in cells."""
     _, placed = boxes(which, name) or ((0, 0), {})
@@ -335,8 +411,9 @@ def test_no_texts_overlap(name, which, boxes):
 
 
 def drawing(name, folder):
+    results = folder if isinstance(folder, Results) else Results(folder)
     with styled():
-        return FIGURES[name].draw(FigureData(Results(folder)))
+        return FIGURES[name].draw(FigureData(results, default_problem(results)))
 
 
 def test_missing_cells_are_shown_as_missing(folder):
@@ -408,6 +485,20 @@ def test_every_agent_has_its_own_style():
     assert agent_styles(["Mine", "Naive"])["Naive"] == styles["Naive"], "the same in every figure"
 
 
+@pytest.mark.parametrize("others", [[], ["UCB", "Mine"]])
+def test_options_of_variants_are_tones_and_dashes(others):
+    """In a grid of two options, one is the tone, from dark to light, and the other one the line style."""
+    grid = {(a, q): f"Naive(alpha={a}, initial_q={q})" for a in (1e-05, 0.5, 1.0) for q in (0.0, 1.0)}
+    styles = agent_styles(["Naive", *grid.values(), *others])
+    assert styles["Naive"] == KNOWN["Naive"]
+    assert len(set(styles.values())) == len(styles)
+    colours = {alpha: {styles[grid[alpha, q]].colour for q in (0.0, 1.0)} for alpha in (1e-05, 0.5, 1.0)}
+    assert all(len(same) == 1 for same in colours.values())
+    brightness = [sum(to_rgb(same.pop())) for same in colours.values()]
+    assert brightness == sorted(brightness)
+    assert len({styles[grid[alpha, 1.0]].dashes for alpha in (1e-05, 0.5, 1.0)}) == 1
+
+
 def test_long_curves_are_thinned_evenly():
     assert shown_points(1001).tolist() == list(range(0, 1001, 8))
     for points in (1, 2, 125, 126, 127, 5000):
@@ -432,8 +523,23 @@ def test_all_draws_what_it_can_and_reports_the_rest(single, tmp_path, capsys):
     assert main(["figure", "all", str(single), "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
     left_out = {line.split(" is left out: ")[0] for line in output.splitlines() if " is left out: " in line}
-    assert left_out == {"beta", "beta-run", "visits", "q-values", "improvement"}
-    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out
+    assert left_out == {"beta", "beta-run", "improvement", *SENSITIVITY}
+    chosen = {"visits-Loop-Full", "q-values-Loop-Full"}  # the folder does not have the problem of the paper's figures
+    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out - {"visits", "q-values"} | chosen
+
+
+def test_agents_size_and_format_can_be_chosen(variants, tmp_path, capsys):
+    options = ["--agents", "naive(alpha=0.05, initial_q=1.0), Naive(alpha=0.1, initial_q=1.0)", "--size", "7x3"]
+    assert main(["figure", "returns", str(variants), "--out", str(tmp_path), *options, "--format", "svg,png,csv"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"returns.svg", "returns.png", "returns.csv"}
+    with Image.open(tmp_path / "returns.png") as picture:
+        assert picture.size == (7 * 220, 3 * 220)
+    agents = set(pd.read_csv(tmp_path / "returns.csv")["agent"]) - {"optimum"}
+    assert agents == {"Naive(alpha=0.05, initial_q=1.0)", "Naive(alpha=0.1, initial_q=1.0)"}
+    text = (tmp_path / "returns.svg").read_text()
+    assert "<svg" in text
+    assert "Naive(alpha=0.05)" in text, "the legend shows what differs"
+    assert set(Results(variants).only(["NAIVE"]).agents) == set(Results(variants).agents), "a class is all its variants"
 
 
 def test_figures_go_into_the_results_folder_by_default(folder, tmp_path, capsys):
@@ -455,7 +561,12 @@ def test_the_list_names_every_figure(capsys):
     [
         (["retruns"], "Did you mean 'returns'"),
         (["beta"], "No agent in .* records β; Directed does"),
-        (["beta-run"], r"no runs of RiverSwim \+ Button"),
+        (["beta-run"], r"No agent in Loop \+ Full records β"),
+        (["returns", "--agents", "Naiv"], "no agent 'Naiv'. Did you mean 'Naive'"),
+        (["returns", "--size", "wide"], "The size is a width in inches from 1 to 40, such as 7, or 7x4"),
+        (["returns", "--size", "7x400"], "The size is a width in inches from 1 to 40"),
+        (["returns", "--format", "png,gif"], "Figures are written as pdf, png, svg, csv, not as 'png,gif'"),
+        (["sensitivity"], "no two variants of an agent, monitor or environment"),
         (["visits", "--env", "Lop"], "no environment 'Lop'. Did you mean 'Loop'"),
         (["beta-run", "--env", "Loop", "--monitor", "Full"], r"No agent in Loop \+ Full records β"),
         (["returns", "--env", "Loop"], "returns shows all problems; --env and --monitor are for"),

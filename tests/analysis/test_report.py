@@ -16,8 +16,8 @@ from scipy import stats
 import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import check_claims
-from monmdp.report import REPLAYS, Replay, assemble, build_page, page_data, script_json, write_page
-from monmdp.report.data import best_actions, inspector_data, kept_points, pack
+from monmdp.report import Replay, assemble, build_page, page_data, script_json, write_page
+from monmdp.report.data import MOST_REPLAYS, best_actions, inspector_data, kept_points, pack, replays_of
 from monmdp.study.results import Results
 from monmdp.study.snapshots import take_snapshots
 from monmdp.training.metrics import METRICS
@@ -190,10 +190,13 @@ def test_agents_have_the_share_of_their_solved_runs(folder, data):
     assert data["runs"] == len(tables)
 
 
-def test_claims_are_those_of_the_claims_command(folder, data):
+def test_claims_are_those_of_the_claims_command_that_have_data(folder, data):
+    claims = check_claims(Results(folder))
+    checked = [claim for claim in claims if any(one.verdict != "not enough data" for one in claim.details)]
     assert [(claim["claim"], claim["verdict"], len(claim["details"])) for claim in data["claims"]] == [
-        (claim.claim, claim.verdict, len(claim.details)) for claim in check_claims(Results(folder))
+        (claim.claim, claim.verdict, len(claim.details)) for claim in checked
     ]
+    assert data["unchecked"] == len(claims) - len(checked) > 0
 
 
 def test_best_actions_are_bits_with_ties():
@@ -235,9 +238,46 @@ def test_problems_without_a_map_are_not_replayed():
     assert inspector_data([Replay("Taxi-v4", "Full", "", ("Naive",), steps=10)], lambda: None) == []
 
 
-def test_all_replays_can_be_built_and_drawn():
-    for replay in REPLAYS:
-        assert monmdp.make(replay.environment, replay.monitor).environment.layout is not None
+def test_runs_of_the_folder_are_replayed(folder):
+    """The first seed of agents of the folder in its problems; the last moment is the end of that run."""
+    replays = replays_of(Results(folder))
+    agents = {(r.environment, r.monitor): r.agents for r in replays}
+    assert agents == {("Loop", "Full"): ("Directed", "UCB"), ("Loop", "Ask"): ("Directed",)}
+    finals = monmdp.load(folder, kind="tables").to_pandas()
+    shown = inspector_data(replays, lambda: None)
+    for replay, problem in zip(replays, shown, strict=True):
+        for run in problem["runs"]:
+            mine = finals[(finals["monitor"] == replay.monitor) & (finals["agent"] == run["agent"])]
+            stored = mine.set_index("seed").loc[replay.seed, "visit_counts"]
+            last = unpacked(run["visits"]).reshape(len(unpacked(run["steps"])), -1)[-1]
+            assert last.tolist() == stored.reshape(len(last), -1).sum(1).tolist()
+
+
+def test_variants_are_replayed_and_studied(tmp_path):
+    """Labels show what differs; runs that cannot be repeated from their names are not replayed."""
+    agents = [f"Naive(alpha={alpha}, initial_q={q}, epsilon=0.1)" for alpha in (0.1, 0.5, 1.0) for q in range(8)]
+    monmdp.run_sweep([monmdp.Sweep(["Loop"], ["Full", "Ask(cost=0.1)"], agents, seeds=2, steps=50, points=5)], tmp_path)
+    results = Results(tmp_path)
+    replays = replays_of(results)
+    assert sum(len(replay.agents) for replay in replays) == MOST_REPLAYS
+    assert "8 of 24 agents are shown" in replays[0].description
+    data = page_data(results, replays[:1], None)
+    titles = [agent["title"] for agent in data["agents"]]
+    assert sorted(titles) == sorted(cell.settings["agent"] for cell in results.of_problem("Loop", "Full"))
+    assert data["agents"][0]["name"] == "Naive(alpha=0.1, initial_q=0)"
+    assert len({(agent["colour"], agent["dashes"]) for agent in data["agents"]}) == 24
+    assert [(s["problem"], s["agent"], s["options"]) for s in data["sensitivity"]] == [
+        (problem, "Naive", ("initial_q", "alpha")) for problem in ("Loop + Full", "Loop + Ask(cost=0.1)")
+    ]
+    study = data["sensitivity"][1]
+    assert (study["rows"], study["columns"]) == (["0.1", "0.5", "1.0"], [str(q) for q in range(8)])
+    problem, agent = study["cells"][2][5]
+    assert data["problems"][problem]["monitor"] == "Ask(cost=0.1)"
+    assert data["agents"][agent]["name"] == "Naive(alpha=1.0, initial_q=5)"
+    assert (data["claims"], data["unchecked"]) == ([], len(check_claims(results))), "no claim is about these runs"
+    forged = [replace(cell, settings={**cell.settings, "agent": "Mine"}) for cell in results.cells.values()]
+    results.cells = dict(zip(results.cells, forged, strict=True))
+    assert replays_of(results) == []
 
 
 def test_the_policy_allows_only_the_scripts_and_styles_of_the_page(data):
@@ -287,7 +327,7 @@ def test_the_default_path_is_in_the_results_folder(tmp_path):
         (["{new}"], "has no results yet"),
         (["{folder}", "--out", "{none}/page.html"], "does not exist"),
         (["{folder}", "--out", "{empty}"], "is a folder; give the path of a file"),
-        (["{folder}", "--otu", "x"], "See monmdp report --help"),
+        (["{folder}", "--otu", "x"], "Did you mean '--out'"),
     ],
 )
 def test_bad_input_is_one_line(words, complaint, folder, tmp_path, capsys):

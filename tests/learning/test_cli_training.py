@@ -101,7 +101,7 @@ def test_save_the_curves(capsys, tmp_path):
     curves = monmdp.train(monmdp.make("Loop", "Ask"), "Directed", 2, steps=600, points=10)
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["seed", "step", *(metric.column for metric in METRICS)]
+    assert list(rows[0]) == ["environment", "monitor", "agent", "seed", "step", *(metric.column for metric in METRICS)]
     assert [int(row["seed"]) for row in rows] == [0] * 11 + [1] * 11
     assert [int(row["step"]) for row in rows[:11]] == curves.steps.tolist()
     assert same(np.array([float(row["return"]) for row in rows]), curves.returns.ravel())

@@ -109,7 +109,7 @@ def test_a_link_is_followed(tmp_path, capsys):
     (tmp_path / "a.csv").symlink_to(tmp_path / "there" / "b.csv")
     assert main([*WORDS, "--save", str(tmp_path / "a.csv")]) == 0
     assert (tmp_path / "a.csv").is_symlink()
-    assert (tmp_path / "there" / "b.csv").read_text().startswith("seed,step")
+    assert (tmp_path / "there" / "b.csv").read_text().startswith("environment,monitor,agent,seed,step")
 
 
 def test_brackets(tmp_path, capsys):

@@ -66,7 +66,7 @@ def test_solved_means_within_a_millionth():
 
 def test_it_prints_itself_usefully():
     shown = repr(fake([1.0, 2.0, 3.0, 4.0]))
-    for word in ("Naive", "Loop + Ask", "4 seeds", "1000 steps", "2.5000 ± 2.0543", "3.0000", "50%", "150 rewards"):
+    for word in ("Naive", "Loop + Ask", "4 seeds", "1,000 steps", "2.5000 ± 2.0543", "3.0000", "50%", "150 rewards"):
         assert word in shown
     assert "\n" not in shown
 

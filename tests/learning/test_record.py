@@ -114,7 +114,7 @@ def test_progress_is_reported_per_point():
         (object(), "class or function"),
         (lambda problem, seed: type("NoQ", (), {"act": lambda s, x: 0, "update": lambda s, t: None})(), "q or policy"),
         (
-            lambda problem, seed: type("Far", (), {"act": lambda s, x: 99, "policy": np.full((9, 5), 0.2)})(),
+            lambda problem, seed: type("Far", (Fixed,), {"act": lambda s, x: 99})(problem, seed),
             "joint action from 0 to 4",
         ),
     ],

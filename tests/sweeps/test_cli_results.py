@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
+import math
 import re
 
 import pytest
+from scipy.stats import t
 from sweeping import SINGLE, TINY, end, error_of, finished, output_of, start
 
 import monmdp
@@ -24,15 +28,38 @@ def folder(tmp_path_factory):
 
 
 def test_as_a_table(folder, capsys):
+    """Every agent in every problem with return, 95% interval and solved; steps and seeds, the same in all, once."""
     out = output_of(capsys, "results", str(folder))
     assert "24 runs" in " ".join(out.split())
-    rows = [tuple(line.split()[:5]) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
-    assert rows == [
-        (environment, monitor, agent, "300", "3")
-        for environment in ("Loop", "Walk")
-        for monitor in ("Ask", "Full")
-        for agent in ("Directed", "Naive")
-    ]
+    assert "steps 300, seeds 3" in " ".join(out.split())
+    rows = [tuple(line.split()) for line in out.splitlines() if line.strip().startswith(("Loop", "Walk"))]
+    expected = []
+    for environment, monitor, agent in itertools.product(("Loop", "Walk"), ("Full", "Ask"), ("Directed", "Naive")):
+        curves = monmdp.train(monmdp.make(environment, monitor), agent, 3, 300, 10)
+        mean, half = curves.final_returns.mean(), t.ppf(0.975, 2) * curves.final_returns.std(ddof=1) / math.sqrt(3)
+        outcome = (f"{mean:.3f}", "±", f"{half:.3f}", f"{curves.solved.mean():.0%}")
+        expected.append((environment, monitor, agent, *outcome))
+    assert rows == expected
+
+
+def test_variants_are_listed_with_what_differs(tmp_path, capsys, monkeypatch):
+    """Twenty variants at 80 columns: one line each, no environment or monitor, and full names in the CSV file."""
+    monkeypatch.setenv("COLUMNS", "80")
+    alphas, epsilons = (0.05, 0.1, 0.2, 0.5, 1.0), (0.05, 0.1, 0.2, 0.4)
+    agents = monmdp.grid("Naive(initial_q=-1.0)", alpha=[*alphas], epsilon=[*epsilons])
+    folder, table = tmp_path / "out", tmp_path / "table.csv"
+    monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Ask"], agents, seeds=[3], steps=40, points=2), folder)
+    out = output_of(capsys, "results", str(folder), "--out", str(table))
+    assert "environment Loop, monitor Ask, steps 40, seeds 1" in " ".join(out.split())
+    lines = [line for line in out.splitlines() if "Naive" in line]
+    pairs = [*itertools.product(alphas, epsilons)]
+    assert [line.split("  ")[0].strip() for line in lines] == [f"Naive(alpha={a}, epsilon={e})" for a, e in pairs]
+    rows = [*csv.DictReader(table.read_text().splitlines())]
+    assert [(float(row["alpha"]), float(row["epsilon"])) for row in rows] == pairs
+    assert {(row["environment"], row["monitor"], row["final_return_ci"]) for row in rows} == {("Loop", "Ask", "")}
+    assert rows[0]["agent"] == "Naive(alpha=0.05, epsilon=0.05, initial_q=-1.0)"
+    output_of(capsys, "results", str(folder), "--out", str(tmp_path / "table.md"))
+    assert (tmp_path / "table.md").read_text().splitlines()[2].startswith("| Naive(alpha=0.05, epsilon=0.05) |")
 
 
 def test_as_json(folder, capsys):
@@ -40,13 +67,13 @@ def test_as_json(folder, capsys):
     assert (listed["runs"], len(listed["cells"]), listed["damaged"]) == (24, 8, [])
     first = listed["cells"][0]
     assert (first["environment"], first["monitor"], first["agent"], first["steps"], first["runs"]) == (
-        "Loop", "Ask", "Directed", 300, 3,
+        "Loop", "Full", "Directed", 300, 3,
     )  # fmt: skip
     assert listed["bytes"] == sum(path.stat().st_size for path in folder.rglob("*.parquet"))
 
 
 def test_verify_an_intact_folder(folder, capsys):
-    assert "All 16 files are intact." in output_of(capsys, "results", str(folder), "--verify")
+    assert "Every file is intact: 16 files." in output_of(capsys, "results", str(folder), "--verify")
 
 
 def test_json_stays_json_when_verified(folder):
@@ -63,7 +90,7 @@ def test_verify_reports_damage_in_one_line(tmp_path):
     code, out, err = end(start("results", str(tmp_path), "--verify"))
     assert code == 2
     assert victim.name in out
-    assert re.fullmatch(r"monmdp: 1 of 2 files .*\n", err)
+    assert re.fullmatch(r"monmdp: Damaged: 1 of 2 files; .*\n", err)
 
 
 def test_a_run_in_two_files_is_listed_once(tmp_path, capsys):

@@ -16,7 +16,7 @@ from typing import Any
 from sweeping import assert_same, damage, finished
 
 import monmdp
-from monmdp.study import store
+from monmdp import files
 from monmdp.study.results import Results, compact
 from monmdp.study.store import Store
 
@@ -48,7 +48,7 @@ class Disk:
         for name in ("replace", "unlink"):
             monkeypatch.setattr(os, name, self._watched(getattr(os, name)))
         monkeypatch.setattr(os, "fsync", self.fsync)
-        monkeypatch.setattr(store, "_DURABLE", set())
+        monkeypatch.setattr(files, "_DURABLE", set())
 
         def counting_save(place, curves):
             files = save(place, curves)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pty
 import re
 import subprocess
 import sys
+import time
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from sweeping import TINY, TINY_WORDS, output_of
 
 import monmdp
-from monmdp.cli import reproduce
+import monmdp.progress
 
 
 def test_lines_where_there_is_no_terminal(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(reproduce, "LOG_EVERY", 0.0)
+    monkeypatch.setattr(monmdp.progress, "LOG_EVERY", 0.0)
     out = output_of(capsys, "reproduce", *TINY_WORDS, "--threads", "1", "--out", str(tmp_path))
-    reports = re.findall(r"^(\d+) of 24 runs, [\d.]+ million steps/s, about \d+ s left$", out, re.MULTILINE)
+    reports = re.findall(r"^(\d+) of 24 runs, [\d.]+ million steps/s, \d+%, about \d+ s left$", out, re.MULTILINE)
     assert reports
     assert [int(runs) for runs in reports] == sorted(int(runs) for runs in reports)
     assert "\x1b" not in out
@@ -43,7 +47,7 @@ def test_a_bar_on_a_terminal(tmp_path):
         assert process.wait(timeout=120) == 0
     os.close(here)
     text = shown.decode()
-    assert re.search(r"\d+/24 runs", text)
+    assert re.search(r"\d+ of 24 runs", text)
     assert "steps/s" in text
     assert "24 runs in " in text
 
@@ -54,6 +58,54 @@ def test_the_last_report_is_complete(tmp_path):
     assert seen == sorted(seen)
     assert seen[-1] == (24, 24 * 300)
     assert (report.runs, report.steps, report.done) == (24, 24 * 300, 24)
+
+
+def test_runs_from_before_count_as_done(tmp_path, monkeypatch, capsys):
+    """A third of the runs is there: the bar begins at 33% and at 8 of 24 runs."""
+    monkeypatch.setattr(monmdp.progress, "LOG_EVERY", 0.0)
+    monmdp.run_sweep([dataclasses.replace(TINY, seeds=1)], tmp_path)
+    monmdp.run_sweep([TINY], tmp_path, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "8 of 24 runs, compiling kernels, 33%"
+    assert lines[-1].startswith("24 of 24 runs, ")
+    assert ", 100%" in lines[-1]
+
+
+class Stepping(monmdp.Agent):
+    """Always takes the first action."""
+
+    @staticmethod
+    def act(memory, state, draws):
+        return 0, False
+
+    @staticmethod
+    def update(memory, transition):
+        pass
+
+    def memory(self, world, steps, seed):
+        return SteppingMemory(
+            np.zeros((world.n_states, world.n_actions)), np.zeros(world.n_states * world.n_actions, np.int64)
+        )
+
+
+class SteppingMemory(NamedTuple):
+    q: np.ndarray
+    visits: np.ndarray
+
+
+def test_compilation_is_announced_once_and_not_part_of_the_seconds(capsys, monkeypatch):
+    monkeypatch.setattr(monmdp.progress, "LOG_EVERY", 0.0)
+    problem, started = monmdp.make("Loop", "Ask"), time.perf_counter()
+    curves = monmdp.train(problem, Stepping(), steps=100, points=2, progress=True)
+    seconds = time.perf_counter() - started
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Compiling Stepping (once per process) …"
+    assert lines[-1].startswith("Stepping in Loop + Ask, 100%")
+    assert curves.seconds < 0.2 * seconds
+    monmdp.train(problem, Stepping(), steps=100, points=2, progress=True)
+    assert "Compiling" not in capsys.readouterr().err
+    monmdp.train(problem, Stepping(), steps=100, points=2)
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

@@ -48,7 +48,7 @@ def as_pandas(frame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("reader", ["pandas", "polars", "duckdb"])
 def test_one_line_reads_all(folder, reader):
-    expected = tidy(monmdp.load(folder).to_pandas())
+    expected = tidy(monmdp.load(folder).to_pandas().drop(columns="epsilon"))  # an option that differs, not in the files
     read = as_pandas(reads(folder)[reader]())
     assert list(read.columns) == list(expected.columns)
     assert len(read) == len(expected) == 16 * 6

@@ -24,7 +24,7 @@ import monmdp
 
 def test_the_same_sweep_again_does_nothing(undisturbed, capsys):
     before = {path: path.stat().st_mtime_ns for path in finished(undisturbed)}
-    assert "Nothing to do: all 24 runs are in" in output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))
+    assert "has all runs (24)." in output_of(capsys, "reproduce", *TINY_WORDS, "--out", str(undisturbed))
     assert {path: path.stat().st_mtime_ns for path in finished(undisturbed)} == before
 
 

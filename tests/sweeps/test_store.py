@@ -15,7 +15,7 @@ import pytest
 from sweeping import SINGLE, TINY, finished, runs_on_disk, single_job
 
 import monmdp
-from monmdp.study.store import write_atomically
+from monmdp.files import write_atomically
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",

@@ -53,13 +53,16 @@ def test_solved_seeds(folder):
 def test_the_command_prints_the_same_numbers(folder, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     out = output_of(capsys, "results", str(folder))
-    printed = [line.split() for line in out.splitlines() if line.strip().startswith("Walk")]
+    printed = [line.split() for line in out.splitlines() if line.strip().startswith(("Full", "Ask"))]
+    assert "environment Walk, steps 220, seeds 30" in " ".join(out.split())
     expected = by_hand(folder)
     assert len(printed) == 4
     for request in requested(SWEEP):
-        names = request.job.problem.name.split(" + ")
+        names = [request.job.problem.monitor.name, request.job.agent_name]
         share = expected[request.identity][0] / 30
-        assert [*names, request.job.agent_name, "220", "30", f"{share:.0%}"] in printed
+        (line,) = (line for line in printed if line[:2] == names)
+        assert line[-1] == f"{share:.0%}"
+        assert float(line[2]) == round(statistics.mean(rows(folder)[request.identity][220]), 3)
 
 
 def test_mean_curves(folder):

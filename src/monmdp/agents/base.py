@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from functools import cache
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple, Protocol, cast, get_args, get_type_hints, runtime_checkable
 
 import numpy as np
 
+from monmdp.agents.schedules import Schedule, schedule
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import inlined, kernel
 from monmdp.problem import Floats
-from monmdp.registry import Declared, Registry
+from monmdp.registry import Declared, Registry, is_built_in
 from monmdp.world import World
 
 #: Kernels whose replacement in a subclass ends an inherited device kernel.
 KERNELS = ("act", "update", "begin", "plan")
+#: Options of these types can be fields of a memory.
+FIELD_TYPES = (bool, int, float, str, tuple, np.generic, np.ndarray)
 
 
 class Transition(NamedTuple):
@@ -71,7 +77,8 @@ class Agent(Declared):
     sees_everything: the loop passes the true reward to update even if it was hidden.
     device_kernel: "warp" if the kernels also compile for a GPU, "block" for Directed's own GPU kernel, None if the
     agent runs on CPUs only. A subclass that replaces a kernel must declare it again.
-    An option whose value is None takes its value from `defaults`.
+    An option whose value is None takes its value from `defaults`. Options of a user's class are fields of its memory,
+    and its kernels may be static methods, which are compiled.
     """
 
     act: ClassVar[Any]
@@ -83,6 +90,10 @@ class Agent(Declared):
     device_kernel: ClassVar[str | None] = None
 
     def __init_subclass__(cls) -> None:
+        for name in (*KERNELS, "beta"):
+            function = getattr(vars(cls).get(name), "__func__", vars(cls).get(name))
+            if isinstance(function, FunctionType):
+                setattr(cls, name, inlined(function))
         replaced = any(name in vars(cls) for name in KERNELS)
         if replaced and "device_kernel" not in vars(cls):
             cls.device_kernel = None
@@ -100,6 +111,48 @@ class Agent(Declared):
         own = {field.name for field in dataclasses.fields(self)}
         missing = {name: value for name, value in values.items() if name in own and getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
+
+
+def own_options(kind: Any) -> dict[str, Any]:
+    """The options that a user's class adds to those of this package, with their annotations."""
+    known = {field.name for base in kind.__mro__ if is_built_in(base) and dataclasses.is_dataclass(base)
+             for field in dataclasses.fields(base)}  # fmt: skip
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError):  # annotations that refer to names that do not exist at run time
+        hints = {}
+    return {field.name: hints.get(field.name) for field in dataclasses.fields(kind) if field.name not in known}
+
+
+def new_memory(agent: Any, world: World, steps: int, seed: int) -> Any:
+    """The memory of an agent, in which the options of a user's class are fields, unless it has such fields itself."""
+    memory = agent.memory(world, steps, seed)
+    if is_built_in(type(agent)):
+        return memory
+    if not {"q", "visits"} <= set(getattr(memory, "_fields", ())):
+        raise MonMDPError(
+            f"memory of {type(agent).__name__} must return a named tuple with at least q and visits, "
+            f"not {type(memory).__name__}."
+        )
+    added = {}
+    for name, hint in own_options(type(agent)).items():
+        value, kinds = getattr(agent, name), (hint, *get_args(hint))
+        if Schedule in kinds:
+            value = schedule(value, steps, f"The option {name!r} of {type(agent).__name__}")
+        elif isinstance(value, list):
+            value = np.array(value)
+        elif float in kinds and isinstance(value, int):  # one type for 1 and 0.5, so that nothing is compiled twice
+            value = float(value)
+        if name not in memory._fields and isinstance(value, FIELD_TYPES):
+            added[name] = value
+    module, kind = type(agent).__module__, cast(Any, type(memory))
+    return _extended(module, kind, tuple(added))(*memory, *added.values()) if added else memory
+
+
+@cache
+def _extended(module: str, kind: Any, names: tuple[str, ...]) -> Any:
+    """A named tuple class with further fields, the same at every call, since each is compiled apart."""
+    return namedtuple(kind.__name__, (*kind._fields, *names), module=module)
 
 
 AGENTS: Registry[Agent] = Registry("agent", Agent)

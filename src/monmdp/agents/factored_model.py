@@ -195,7 +195,7 @@ def predicted_reward(model, pair):
 @internal
 def observe_chance(model, pair):
     """The probability of observing the reward of a pair: given, or the smoothed frequency of its monitor pair."""
-    if model.known_monitor and pair < len(model.known.env_pair):
+    if model.known_monitor and pair < len(model.known.env_pair):  # else its outcomes are not known yet
         chance = expected_monitor(model.known, pair)[1]
         if chance >= 0.0:
             return chance

@@ -18,8 +18,19 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 from rich.text import Text
 
-from monmdp.cli.shared import Command, Device, Json, check_file, option, print_json, print_line, progress, write_file
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import (
+    Command,
+    Device,
+    Flag,
+    Json,
+    check_file,
+    option,
+    print_json,
+    print_line,
+    progress,
+    write_file,
+)
+from monmdp.errors import MonMDPError, plural
 from monmdp.tables import markdown, terminal
 
 STYLES = {"works": "green", "missing": "dim", "broken": "bold red"}
@@ -121,7 +132,7 @@ def machine() -> dict[str, str]:
         gpu = f"none: {error}"
     return {
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "cores": f"{n_cores()} of {os.cpu_count()} available; training uses {n_cores()} threads by default",
+        "cores": f"{n_cores()} of {os.cpu_count()} available; training uses {plural(n_cores(), 'thread')} by default",
         "memory": f"{readable(available_bytes())} available",
         "GPU": gpu,
     }
@@ -175,7 +186,7 @@ def check_cache() -> list[Finding]:
         message = f"{folder} cannot be written or its disk is full, so every process compiles its kernels"
         return [Finding("cache", "broken", message, f"set MONMDP_CACHE to a folder that can be written, not {folder}")]
     size = readable(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
-    kernels = f"{len(list(current.rglob('*.nbc')))} compiled kernels"
+    kernels = f"{plural(len(list(current.rglob('*.nbc'))), 'compiled kernel')}"
     return [Finding("cache", "works", f"{folder}: {kernels}, {size} in all; clear with rm -r {folder}")]
 
 
@@ -215,10 +226,10 @@ class Bench(Command):
               monmdp bench --device cuda
     """
 
-    quick: bool = False  # Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100.
+    quick: Flag = False  # Skip the projection, which takes most of the time; on a GPU, use 5 seeds instead of 100.
     device: Device = "cpu"
     json: Json = False
-    save: Annotated[Path | None, option("none")] = None  # Markdown file for the results (.md).
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None  # Markdown file for the results (.md).
 
     def run(self, console: Console) -> None:
         from monmdp.paper import benchmark

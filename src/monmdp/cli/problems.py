@@ -1,17 +1,35 @@
 """Commands about problems and agents: list, solve and optima."""
 
+from __future__ import annotations
+
 import dataclasses
 import inspect
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
+from tyro.conf import Positional
 
-from monmdp.cli.shared import Command, Json, ProblemArguments, option, print_json, print_line, print_warnings, progress
+from monmdp.cli.shared import (
+    Command,
+    Flag,
+    Json,
+    ProblemArguments,
+    option,
+    print_json,
+    print_line,
+    print_warnings,
+    progress,
+)
+from monmdp.errors import MonMDPError
 from monmdp.tables import terminal
 
+if TYPE_CHECKING:
+    from monmdp.problem import MonMDP
+
+BY_PROBLEM = "<by problem>"
 #: Attributes of a solution that `monmdp solve` prints.
 SOLUTION = (
     "optimal_return", "minimax_return", "cautious_return", "minimum_reward", "solvable", "hidden_rewards",
@@ -23,13 +41,21 @@ SOLUTION = (
 class List(Command):
     """List environments, monitors and agents with options and defaults.
 
-    Example: monmdp list
+    With a problem, defaults that are computed from it have their values.
+
+    Examples: monmdp list
+              monmdp list Hazard Button
     """
 
+    environment: Annotated[Positional[str | None], option("none", metavar="[ENVIRONMENT]")] = None
+    """Name and options of an environment, such as Hazard."""
+    monitor: Annotated[Positional[str], option(metavar="[MONITOR]")] = "Full"
+    """Name and options of a monitor, such as Ask."""
     json: Json = False
 
     def run(self, console: Console) -> None:
         from monmdp import AGENTS, ENVIRONMENTS, MONITORS
+        from monmdp.join import as_environment, make
 
         registries: list[Any] = [ENVIRONMENTS, MONITORS, AGENTS]
         broken = [message for registry in registries for message in registry.broken().values()]
@@ -39,24 +65,52 @@ class List(Command):
             names["plugins"] = {name: origin for name, origin in origins.items() if origin}
             print_json({**names, "broken": broken})
             return
+        environment = as_environment("Loop" if self.environment is None else self.environment)
+        example = Example(environment, make(environment, self.monitor), chosen=self.environment is not None)
         for registry in registries:
-            _print_kind(console, registry)
+            _print_kind(console, registry, example)
         print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
+        if self.environment is None:
+            print_line(console, f"{BY_PROBLEM}: monmdp list Hazard Button shows the value for that problem.")
+        else:
+            print_line(console, f"The defaults are those for {example.problem.name}.")
         print_warnings(console, broken)
 
 
-def _print_kind(console: Console, registry: Any) -> None:
+class Example(NamedTuple):
+    """A problem for which defaults are computed; chosen: whether the user asked for it."""
+
+    environment: Any
+    problem: MonMDP
+    chosen: bool
+
+    def resolved(self, entry: Any) -> Any:
+        """An environment, a monitor or an agent with values in place of options that are computed."""
+        from monmdp import Environment, Monitor
+        from monmdp.protocol import paper_job
+
+        if isinstance(entry, Environment):
+            return entry.resolved()
+        return (
+            entry.installed(self.environment) if isinstance(entry, Monitor) else paper_job(self.problem, entry, 1).agent
+        )
+
+
+def _print_kind(console: Console, registry: Any, example: Example) -> None:
     """Every entry of one kind with its options, then the base classes, which explain shared options."""
     entries = {name: registry.find(name) for name in registry}
-    common = set.intersection(*(set(_defaults(entry)) for entry in entries.values()))
+    common = set.intersection(*(set(_declared(entry)) for entry in entries.values()))
     bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
     rows, shared = [], []
     for name, entry in entries.items():
-        options = {option: default for option, default in _defaults(entry).items() if option not in common}
+        declared, effective = _declared(entry), _effective(entry, example)
+        options = {o: value for o, value in effective.items() if o not in common or value != declared[o]}
         rows.append(_row(name, entry, options, registry.origin(name)))
     for base in bases:
-        defaults = _defaults(base) if dataclasses.is_dataclass(base) else {}
-        if options := {option: default for option, default in defaults.items() if option in vars(base)}:
+        defaults = _declared(base) if dataclasses.is_dataclass(base) else {}
+        if options := {
+            option: default for option, default in defaults.items() if option in vars(base) and default != "None"
+        }:
             shared.append(_row(base.__name__, base, options))
     for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
         table = terminal((), cells, title)
@@ -74,14 +128,32 @@ def _row(name: str, entry: Any, options: dict[str, str], origin: str | None = No
     )
 
 
-def _defaults(entry: Any) -> dict[str, str]:
-    """Option → default, as Python text."""
+def _declared(entry: Any) -> dict[str, str]:
+    """Option → default as its class declares it, as Python text."""
     defaults = {}
     for field in dataclasses.fields(entry):
         factory = field.default_factory
         value = field.default if factory is dataclasses.MISSING else factory()
         defaults[field.name] = "required" if value is dataclasses.MISSING else repr(value)
     return defaults
+
+
+def _effective(entry: Any, example: Example) -> dict[str, str]:
+    """Option → default that is used; of options that are computed from a problem, their values if one was chosen."""
+    from monmdp import Environment
+
+    declared = _declared(entry)
+    try:
+        resolved = example.resolved(entry())
+    except (MonMDPError, TypeError):  # a class with required options, or one that does not fit this problem
+        return declared
+    for name, text in declared.items():
+        value = getattr(resolved, name)
+        if repr(value) != text:
+            declared[name] = repr(float(f"{value:.6g}") if isinstance(value, float) else value)
+            if not example.chosen and not isinstance(resolved, Environment):
+                declared[name] = BY_PROBLEM
+    return declared
 
 
 @dataclass(frozen=True)
@@ -92,9 +164,9 @@ class Solve(ProblemArguments):
               monmdp solve Bottleneck "Ask(never_observable=column)"
     """
 
-    minimum_reward: Annotated[float | None, option("the environment's smallest reward")] = None
+    minimum_reward: Annotated[float | None, option("the environment's smallest reward", metavar="NUMBER")] = None
     """Lower bound of rewards that can never be observed, used by the minimax return."""
-    diameter: bool = False  # Also compute the diameter: the largest expected number of steps between two states.
+    diameter: Flag = False  # Also compute the diameter: the largest expected number of steps between two states.
     json: Json = False
 
     def run(self, console: Console) -> None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
+from tyro.conf import arg
 
 from monmdp import check
-from monmdp.cli.shared import Command, Device, Threads, option, print_line, print_warnings, progress
-from monmdp.errors import MonMDPError
+from monmdp.cli.shared import Command, Device, Flag, Threads, option, print_line, print_warnings, split
+from monmdp.errors import MonMDPError, plural
 from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.executors import Executor
-    from monmdp.study.runner import Report, Watcher
+    from monmdp.study.runner import Report
     from monmdp.study.sweep import Batch, Sweep
 
-#: Seconds between two log lines where there is no terminal.
-LOG_EVERY = 15.0
-SWEEPS_OWN = option("as in the sweep")
+sweeps_own = partial(option, "as in the sweep", None)
 
 
 @dataclass(frozen=True)
@@ -34,27 +31,35 @@ class Reproduce(Command):
 
     Examples: monmdp reproduce --preset quick --out results
               monmdp reproduce --envs Loop,OneWay --monitors Ask --agents UCB,Naive
+              monmdp reproduce --envs Loop --agents "Directed(beta_bar={0.01, 0.1})"
     """
 
-    preset: Annotated[str | None, option("paper")] = None
-    """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, unsolvable or ablation."""  # noqa: E501
-    sweep: Annotated[Path | None, option("none")] = None  # A TOML file with [[sweep]] tables, instead of a preset.
-    out: Path = Path("results")  # The results folder.
-    seeds: Annotated[int | None, SWEEPS_OWN] = None  # Number of seeds per problem and agent.
-    envs: Annotated[str | None, SWEEPS_OWN] = None  # Environments, separated by commas.
-    monitors: Annotated[str | None, SWEEPS_OWN] = None  # Monitors, separated by commas.
-    agents: Annotated[str | None, SWEEPS_OWN] = None  # Agents, separated by commas.
-    steps: Annotated[int | None, SWEEPS_OWN] = None  # Training steps per run.
-    budget: Annotated[float | None, option("1")] = None  # Fraction of the paper's training steps, such as 0.1.
-    points: Annotated[int | None, SWEEPS_OWN] = None  # Number of recording points per run.
-    shard: str = "1/1"  # Run only part i of n, as in 2/4, for job arrays; all parts may share a folder.
-    on: str = "here"  # Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT.
+    preset: Annotated[str | None, option("paper", metavar="NAME")] = None
+    """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, agents,
+    known-monitor, unsolvable or ablation."""
+    sweep: Annotated[Path | None, option("none", metavar="FILE")] = None
+    """A TOML file with [[sweep]] tables, instead of a preset."""
+    out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.
+    seeds: Annotated[int | None, sweeps_own("N")] = None  # Number of seeds per problem and agent.
+    envs: Annotated[str | None, sweeps_own("NAMES"), arg(aliases=["--environments"])] = None
+    """Environments, separated by commas, with any options; braces are a grid: "Empty(rows={5, 9})"."""
+    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
+    agents: Annotated[str | None, sweeps_own("NAMES")] = None
+    """Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)"."""
+    steps: Annotated[int | None, sweeps_own("N")] = None  # Training steps per run.
+    budget: Annotated[float | None, option("1", metavar="NUMBER")] = None
+    """Fraction of the paper's training steps, such as 0.1."""
+    points: Annotated[int | None, sweeps_own("N")] = None  # Number of recording points per run.
+    shard: Annotated[str, option(metavar="I/N")] = "1/1"
+    """Run only part i of n, as in 2/4, for job arrays; all parts may share a folder."""
+    on: Annotated[str, option(metavar="PLACE")] = "here"
+    """Where to run: here, ray (a cluster on this machine) or ray:HOST:PORT."""
     threads: Threads = None
     device: Device = "cpu"
-    dry_run: bool = False  # Only print what would be done: runs, steps, memory and time.
+    dry_run: Flag = False  # Only print what would be done: runs, steps, memory and time.
 
     def run(self, console: Console) -> None:
-        from monmdp.study.runner import plan_sweep, run_sweep
+        from monmdp.study.runner import plan_sweep, run_sweep, sweep_progress
         from monmdp.study.sweep import parse_shard
 
         shard, sweeps = parse_shard(self.shard), self._sweeps()
@@ -62,9 +67,11 @@ class Reproduce(Command):
             plan = _plan(*plan_sweep(sweeps, self.out, shard), self.threads)
             console.print(terminal((), plan.items(), "plan"))
             return
+        if self.on != "here":
+            print_line(console, "Starting Ray …" if self.on == "ray" else f"Joining {self.on} …")
         executor = _executor(self.on)
         try:
-            with _display(console) as watcher:
+            with sweep_progress(partial(print_line, console)) as watcher:
                 report = run_sweep(
                     sweeps, self.out, shard=shard, threads=self.threads, watcher=watcher, executor=executor,
                     device=self.device,
@@ -73,14 +80,15 @@ class Reproduce(Command):
             print_line(console, f"Stopped; finished runs are in {self.out}. The same command continues from there.")
             raise
         print_warnings(console, report.damaged)
-        skipped = f", {report.skipped} were there already" if report.skipped else ""
-        summary = f"{report.done} runs in {report.seconds:.1f} s{skipped}; results are in {report.folder}."
-        nothing = f"Nothing to do: all {report.skipped} runs are in {report.folder}."
+        runs, folder = plural(report.done, "run"), report.folder
+        skipped = f" and {report.skipped:,} from before" if report.skipped else ""
+        summary = f"{runs} in {report.seconds:.1f} s{skipped}; results are in {folder}."
+        nothing = f"Nothing to do: {folder} has all runs ({report.skipped:,})."
         print_line(console, summary if report.runs else nothing)
         for line in report.failures[:20]:
             print_line(console, f"failed: {line}", "red")
         if report.failures:
-            raise MonMDPError(f"{len(report.failures)} runs failed; the others are saved.")
+            raise MonMDPError(f"{plural(len(report.failures), 'run')} failed; the others are saved.")
 
     def _sweeps(self) -> list[Sweep]:
         """The chosen sweeps, restricted to the given names and numbers."""
@@ -96,20 +104,6 @@ class Reproduce(Command):
         return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)
 
 
-def split(text: str | None) -> list[str] | None:
-    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
-    if text is None:
-        return None
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
-
-
 def _executor(on: str) -> Executor | None:
     """The executor of `ray` or `ray:HOST:PORT`; None for this process."""
     if on == "here":
@@ -122,27 +116,6 @@ def _executor(on: str) -> Executor | None:
     return RayCluster(address or None)
 
 
-@contextmanager
-def _display(console: Console) -> Iterator[Watcher]:
-    """Yields a function that shows the report so far: a progress bar on a terminal, log lines elsewhere."""
-    started = logged = time.monotonic()
-    with progress("preparing") as update:
-
-        def show(report: Report, steps: int) -> None:
-            nonlocal logged
-            now = time.monotonic()
-            elapsed = max(now - started, 1e-9)
-            speed = f"{steps / elapsed / 1e6:.2f} million steps/s"
-            update(steps, report.steps, f"{report.done}/{report.runs} runs, {speed}")
-            if not console.is_terminal and now - logged >= LOG_EVERY:
-                logged = now
-                seconds = elapsed * (report.steps / max(steps, 1) - 1)
-                left = f"{speed}, about {seconds:.0f} s left" if steps else "compiling kernels"
-                print_line(console, f"{report.done} of {report.runs} runs, {left}")
-
-        yield show
-
-
 def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, str]:
     """What a sweep would do, and what it would need."""
     from monmdp.machine import n_cores, readable
@@ -150,12 +123,16 @@ def _plan(report: Report, left: list[Batch], threads: int | None) -> dict[str, s
     cores = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
     memory = sum(sorted((batch.memory for batch in left), reverse=True)[:cores])
     seconds = max([sum(batch.seconds for batch in left) / cores, *(batch.seconds for batch in left)])
+    jobs = [batch.job for batch in report.requested]
     return {
+        "environments": f"{len({job.problem.environment.name for job in jobs}):,}",
+        "monitors": f"{len({job.problem.monitor.name for job in jobs}):,}",
+        "agents": f"{len({job.agent_name for job in jobs}):,}",
         "cells": f"{len(report.requested):,}",
         "runs to do": f"{report.runs:,}",
         "runs done already": f"{report.skipped:,}",
         "steps to do": f"{report.steps:,}",
         "memory": f"about {readable(memory)} at most",
-        "time": f"about {seconds:,.0f} s on {cores} cores",
+        "time": f"about {seconds:,.0f} s on {plural(cores, 'core')}",
         "folder": str(report.folder),
     }

@@ -5,38 +5,39 @@ from __future__ import annotations
 import json as json_text
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from monmdp.errors import MonMDPError
+from monmdp.progress import progress_bar
 from monmdp.tables import printable
 
 if TYPE_CHECKING:
     from monmdp.problem import MonMDP
 
+progress = progress_bar
 #: Bytes in the name of a file, on all usual file systems.
 LONGEST_NAME = 255
 
 
-def option(default: str | None = None, help: str | None = None) -> Any:
-    """Annotation of an argument; `default` is what the help shows in place of None."""
-    return arg(help=help, help_behavior_hint=None if default is None else f"(default: {default})")
+def option(default: str | None = None, help: str | None = None, metavar: str | None = None) -> Any:
+    """Annotation of an argument: what the help shows in place of the default, and the word for its value."""
+    return arg(help=help, metavar=metavar, help_behavior_hint=None if default is None else f"(default: {default})")
 
 
-Json = Annotated[bool, option(help="Print one JSON object instead of tables.")]
-Folder = Annotated[Positional[Path], arg(metavar="FOLDER", help="The results folder.")]
+Flag = Annotated[bool, arg(help_behavior_hint="")]
+Json = Annotated[bool, arg(help="Print one JSON object instead of tables.", help_behavior_hint="")]
+Folder = Annotated[Positional[Path], arg(metavar="[FOLDER]", help="The results folder.")]
 Device = Annotated[
     Literal["cpu", "cuda", "auto"],
     option(help="Where to train: CPU, GPU, or auto for a GPU if there is one. The numbers are the same."),
 ]
-Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.")]
+Threads = Annotated[int | None, option("one per core, as far as memory allows", "Number of runs in parallel.", "N")]
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,10 @@ class ProblemArguments(Command):
 
     environment: Annotated[Positional[str], arg(metavar="ENVIRONMENT")]
     """Name and options, such as Empty, "Empty(rows=9, columns=9)" or "FrozenLake-v1"."""
-    monitor: Annotated[Positional[str], arg(metavar="MONITOR")] = "Full"
+    monitor: Annotated[Positional[str], arg(metavar="[MONITOR]")] = "Full"
     """Name and options, such as Ask or "Ask(cost=0.5)"."""
-    discount: float = 0.99  # Discount factor of the return, at least 0 and below 1.
+    discount: Annotated[float, option(metavar="NUMBER")] = 0.99
+    """Discount factor of the return, at least 0 and below 1."""
 
     def problem(self) -> MonMDP:
         """The problem that these arguments describe."""
@@ -87,19 +89,18 @@ def print_json(value: object) -> None:
     print(json_text.dumps(value, allow_nan=False))
 
 
-@contextmanager
-def progress(description: str) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error, if that is a terminal.
-
-    Yields a function that updates what is done, the total and the description; None leaves a value as it is.
-    """
-    console = new_console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(20), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda completed=None, total=None, description=None: bar.update(
-            task, completed=completed, total=total, description=description
-        )
+def split(text: str | None) -> list[str] | None:
+    """Names separated by commas outside brackets: `Loop,Ask(cost=0.5, n=2)`."""
+    if text is None:
+        return None
+    names, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            names.append("")
+        else:
+            names[-1] += letter
+    return [name.strip() for name in names if name.strip()]
 
 
 def check_file(path: Path | None, *suffixes: str) -> None:
@@ -121,7 +122,7 @@ def check_file(path: Path | None, *suffixes: str) -> None:
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; if that fails, write it in the temporary folder and say so in the error."""
-    from monmdp.study.store import WriteError, write_atomically
+    from monmdp.files import WriteError, write_atomically
 
     try:
         write_atomically(path.resolve(), content)

@@ -1,9 +1,7 @@
-"""Commands that train one agent: train compares it with the optimum, watch shows how it learns."""
+"""Commands that train agents: train and compare report results, watch shows how an agent learns."""
 
 from __future__ import annotations
 
-import io
-import json as json_text
 import math
 import os
 import select
@@ -14,26 +12,32 @@ import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from monmdp import check
 from monmdp.cli import shared
-from monmdp.cli.grids import action_symbol, draw_grids
+from monmdp.cli.grids import Grids
 from monmdp.cli.shared import ProblemArguments, option, print_line
-from monmdp.errors import MonMDPError
-from monmdp.render.text import GLYPHS
-from monmdp.tables import csv_text, terminal
+from monmdp.errors import MonMDPError, plural
+from monmdp.render.text import GLYPHS, action_symbol
+from monmdp.tables import terminal
 
 if TYPE_CHECKING:
     from monmdp.study.snapshots import Run
     from monmdp.training.curves import Curves
 
+#: Suffixes of pictures.
+PICTURES = (".png", ".pdf", ".svg")
+Agent = Annotated[
+    str,
+    option(help='Name and options, such as "Directed(beta_bar=0.1)"; monmdp list shows all agents.', metavar="AGENT"),
+]
 FASTEST = 4096
 #: Background colours from never to often visited.
 HEAT = ("default", "#2b2440", "#4a2a5e", "#78305f", "#a63a50", "#d1573b", "#eb8a2f")
@@ -42,72 +46,117 @@ LEGEND = "@ agent  ★ goal  arrows: greedy actions  warmer: visited more often"
 
 
 @dataclass(frozen=True)
-class TrainingArguments(ProblemArguments):
-    """A problem, an agent and the number of training steps."""
+class StepArguments(ProblemArguments):
+    """A problem and the number of training steps."""
 
-    agent: str = "Directed"  # Name and options, such as UCB or "Directed(beta_bar=0.1)"; monmdp list shows all agents.
-    steps: Annotated[int | None, option("the paper's budget, on the paper's problems")] = None
+    steps: Annotated[int | None, option("the paper's budget, on the paper's problems", metavar="N")] = None
     """Training steps per run."""
 
 
 @dataclass(frozen=True)
-class Train(TrainingArguments):
-    """Train an agent on several seeds and compare it with the optimum.
+class RunArguments(StepArguments):
+    """How agents are trained and evaluated, and the files for their results."""
 
-    Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
-    """
-
-    seeds: int = 10  # Number of seeds; trains the seeds 0, 1, 2, …
-    points: Annotated[int | None, option("1,000, at most one per step")] = None
+    seeds: Annotated[int, option(metavar="N")] = 10  # Number of seeds; trains the seeds 0, 1, 2, …
+    points: Annotated[int | None, option("1,000, at most one per step", metavar="N")] = None
     """Number of evaluations during training, evenly spaced."""
     evaluation: Literal["exact", "sampled"] = "exact"
     """Returns are computed exactly from the model, or estimated from test episodes as in the paper."""
     threads: shared.Threads = None
     device: shared.Device = "cpu"
     json: shared.Json = False
-    plot: Annotated[Path | None, option("none")] = None
+    plot: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for a plot of the mean return with its 95% confidence interval: .png, .pdf or .svg."""
-    save: Annotated[Path | None, option("none")] = None
-    """File for the results: .csv for the curves, .npz for curves and final tables."""
 
-    def run(self, console: Console) -> None:
-        shared.check_file(self.save, ".npz", ".csv")
-        shared.check_file(self.plot, ".png", ".pdf", ".svg")
-        problem = self.problem()
-        with shared.progress("preparing (the first run compiles kernels)") as update:
-            from monmdp.study.runner import train
+    def options(self, update: Callable[..., None]) -> dict[str, Any]:
+        """Arguments of `train` and `compare`; update: moves a progress bar."""
+        names = ("seeds", "steps", "points", "evaluation", "threads", "device")
+        return {name: getattr(self, name) for name in names} | {
+            "progress": lambda done, total: update(done, total, "training" if done else None)
+        }
 
-            curves = train(
-                problem, self.agent, self.seeds, self.steps, self.points, self.evaluation, self.threads,
-                lambda done, total: update(done, total, "training" if done else None), self.device,
-            )  # fmt: skip
-        written, failed = self._write(curves)
+    def finish(self, console: Console, summary: object, table: RenderableType, contents: Contents) -> None:
+        """Write the files whose path was given, then print the result."""
+        written, failed = [], []
+        for name, path, content in contents:
+            try:
+                if path is not None:
+                    shared.write_file(path, content(path.suffix))
+                    written.append(f"{name} written to {path}.")
+            except MonMDPError as error:
+                failed.append(str(error))
         if self.json:
-            shared.print_json(curves.summary())
+            shared.print_json(summary)
         else:
-            console.print(terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}"))
+            console.print(table)
             for line in written:
                 print_line(console, line)
         if failed:
             raise MonMDPError(" ".join(failed))
 
-    def _write(self, curves: Curves) -> tuple[list[str], list[str]]:
-        """Write the chosen files; returns one sentence for each file that was written, and for each that was not."""
-        files: list[tuple[str, Path, Callable[[Curves, str], bytes]]] = []
-        if self.save is not None:
-            files.append(("Curves", self.save, saved_curves))
-        if self.plot is not None:
-            from monmdp.figures.curves import plot_curves
 
-            files.append(("Plot", self.plot, plot_curves))
-        written, failed = [], []
-        for name, path, content in files:
-            try:
-                shared.write_file(path, content(curves, path.suffix))
-                written.append(f"{name} written to {path}.")
-            except MonMDPError as error:
-                failed.append(str(error))
-        return written, failed
+#: Name and path of a file, and a function of its suffix that returns its bytes.
+Contents = list[tuple[str, Path | None, Callable[[str], bytes]]]
+
+
+@dataclass(frozen=True)
+class Train(RunArguments):
+    """Train an agent on several seeds and compare it with the optimum.
+
+    Example: monmdp train Empty Ask --agent Directed --seeds 100 --plot curve.png
+    """
+
+    agent: Agent = "Directed"
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None
+    """File for the results: .csv for the curves, .npz for curves and final tables."""
+
+    def run(self, console: Console) -> None:
+        shared.check_file(self.save, ".npz", ".csv")
+        shared.check_file(self.plot, *PICTURES)
+        problem = self.problem()
+        with shared.progress("preparing (the first run compiles kernels)") as update:
+            from monmdp.study.runner import train
+
+            curves = train(problem, self.agent, **self.options(update))
+        table = terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}")
+        files: Contents = [("Curves", self.save, curves.file_content), ("Plot", self.plot, partial(_picture, curves))]
+        self.finish(console, curves.summary(), table, files)
+
+
+@dataclass(frozen=True)
+class Compare(RunArguments):
+    """Train agents with the same seeds and compare them with the first.
+
+    The table shows the final return with its 95% interval, the fraction of seeds that end solved, steps and observed
+    rewards until then (medians), and the difference to the first agent, paired by seed, with its p-value.
+
+    Example: monmdp compare Hazard Button --agents "Directed,Directed(beta_bar=0.1)" --plot hazard.png
+    """
+
+    agents: Annotated[str, option(metavar="NAMES")] = "Directed,Naive"
+    """Agents with their options, separated by commas; monmdp list shows all agents."""
+    save: Annotated[Path | None, option("none", metavar="FILE")] = None
+    """File for the curves of all agents: .csv."""
+
+    def run(self, console: Console) -> None:
+        shared.check_file(self.save, ".csv")
+        shared.check_file(self.plot, *PICTURES)
+        problem = self.problem()
+        with shared.progress("preparing (the first run compiles kernels)") as update:
+            from monmdp.study.compare import HEADER, compare
+
+            comparison = compare(problem, shared.split(self.agents) or (), **self.options(update))
+        table = terminal(HEADER, comparison.cells(), comparison.title, "lrrrrrr")
+        plot = partial(_picture, comparison)
+        files: Contents = [("Curves", self.save, comparison.file_content), ("Plot", self.plot, plot)]
+        self.finish(console, {"agents": comparison.rows()}, table, files)
+
+
+def _picture(curves: Any, suffix: str) -> bytes:
+    """A plot of curves or of a comparison as the bytes of a file."""
+    from monmdp.figures.plots import picture_bytes
+
+    return picture_bytes(curves.plot(), suffix)
 
 
 def _outcome(curves: Curves) -> dict[str, str]:
@@ -122,7 +171,7 @@ def _outcome(curves: Curves) -> dict[str, str]:
     if curves.target_return != curves.optimal_return:
         facts["cautious return"] = f"{curves.target_return:.4f}"
     facts |= {
-        "solved": f"{int(curves.solved.sum())} of {n_seeds} seeds",
+        "solved": f"{int(curves.solved.sum())} of {plural(n_seeds, 'seed')}",
         "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
@@ -134,25 +183,8 @@ def _outcome(curves: Curves) -> dict[str, str]:
     return facts
 
 
-def saved_curves(curves: Curves, suffix: str) -> bytes:
-    """The curves as a .csv file, one row per seed and point, or curves and final tables as an .npz file."""
-    if suffix == ".csv":
-        from monmdp.training.metrics import METRICS
-
-        seeds, steps = np.repeat(curves.seeds, len(curves.steps)), np.tile(curves.steps, len(curves.seeds))
-        columns = [seeds, steps, *(getattr(curves, metric.attribute).ravel() for metric in METRICS)]
-        header = ["seed", "step", *(metric.column for metric in METRICS)]
-        return csv_text(header, zip(*(column.tolist() for column in columns), strict=True)).encode()
-    names = ("steps", "visit_counts", "q", "reward_model", "seeds")
-    summary = json_text.dumps({**curves.summary(), "digest": curves.problem.digest})
-    tables: dict[str, Any] = {**curves.recorded, **{name: getattr(curves, name) for name in names}}
-    sink = io.BytesIO()
-    np.savez_compressed(sink, summary=summary, **tables)
-    return sink.getvalue()
-
-
 @dataclass(frozen=True)
-class Watch(TrainingArguments):
+class Watch(StepArguments):
     """Watch an agent learn: position, goal, visits and greedy policy.
 
     Keys: + faster, - slower, space pause, s single step, q quit.
@@ -160,9 +192,10 @@ class Watch(TrainingArguments):
     Example: monmdp watch Hazard Button --agent Directed --speed 10
     """
 
-    seed: int = 0  # The seed of the run.
-    fps: float = 10.0  # Pictures per second.
-    speed: int = 1  # Training steps per picture at the start.
+    agent: Agent = "Directed"
+    seed: Annotated[int, option(metavar="N")] = 0  # The seed of the run.
+    fps: Annotated[float, option(metavar="NUMBER")] = 10.0  # Pictures per second.
+    speed: Annotated[int, option(metavar="N")] = 1  # Training steps per picture at the start.
 
     def run(self, console: Console) -> None:
         from monmdp.protocol import paper_job
@@ -179,7 +212,8 @@ class Watch(TrainingArguments):
                 deadline = time.monotonic() + seconds
                 if not paused:
                     last = advance(run, speed)
-                live.update(picture(run, last, "paused" if paused else f"{speed} steps per picture"), refresh=True)
+                state = "paused" if paused else f"{plural(speed, 'step')} per picture"
+                live.update(picture(run, last, state), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
                 for key in keys_pressed(deadline):
@@ -267,7 +301,9 @@ def _facts(run: Run, last: LastStep | None) -> dict[str, RenderableType]:
         reward = "observed" if last.observed else "hidden"
         facts["last action"] = Text.assemble(mode, f": {described(last.pair)}, reward {reward}")
     facts["visited"] = f"{metrics['visited']} of {int(problem.reachable_pairs.sum())} pairs"
-    facts["observed"] = f"{metrics['observed']:,} rewards; explored in {metrics['explored']:.0%} of the steps"
+    facts["observed"] = (
+        f"{plural(int(metrics['observed']), 'reward')}; explored in {metrics['explored']:.0%} of the steps"
+    )
     facts["return"] = f"{metrics['returns']:.4f}, optimal {job.optimal_return:.4f}"
     return facts
 
@@ -287,4 +323,4 @@ def _grids(run: Run) -> RenderableType:
         tile = "" if marks or glyph == GLYPHS["."] else glyph
         return Text(f"{marks or ' '}{arrow}{tile}"[:3].ljust(3), style=f"on {heat}")
 
-    return draw_grids(problem, content)
+    return Grids(problem, content)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import HasSeededMemory
+from monmdp.agents.base import HasSeededMemory, new_memory
 from monmdp.agents.schedules import is_line, logarithms, tabulated
 from monmdp.errors import MonMDPError
 from monmdp.problem import Floats, Integers
@@ -190,7 +190,7 @@ def new_run(job: Job, seed: int, stop: Integers) -> Run:
         progress=np.zeros(2, np.int64),
         test_clock=np.zeros(1, np.int64),
         record=new_record(points),
-        memory=with_tables(job.agent.memory(world, job.steps, seed), job.steps),
+        memory=with_tables(new_memory(job.agent, world, job.steps, seed), job.steps),
     )
 
 
@@ -305,7 +305,7 @@ def _seeded(group: Group) -> Iterator[dict[str, Any]]:
         return {f"memory.{name}": value for name, value in agent.seeded(world, seed).items()}  # type: ignore[attr-defined]
 
     def everything(seed: int) -> dict[str, Any]:
-        return dict(zip(names, leaf_values(agent.memory(world, steps, seed)), strict=True))
+        return dict(zip(names, leaf_values(new_memory(agent, world, steps, seed)), strict=True))
 
     if isinstance(agent, HasSeededMemory):
         first, last = leaf_values(group.run.memory), everything(group.seeds[-1])

@@ -1,9 +1,9 @@
 """The declaration of an environment, by a class or by a function, and its compilation into a table."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Environment(Declared):
 
     #: The step limit for "auto".
     default_limit: ClassVar[int | None] = None
+
+    def resolved(self) -> Self:
+        """The environment with values in place of options that stand for a default of its class."""
+        return replace(self, step_limit=self.default_limit) if self.step_limit == "auto" else self
 
     @property
     def states(self) -> Sequence[Hashable]:
@@ -86,7 +90,7 @@ class Environment(Declared):
         actions = check.labels(self.actions, "action", name)
         index = {state: i for i, state in enumerate(states)}
         slip, noise, extra_noise = self.random_action, self.reward_noise, self.nonzero_reward_noise
-        limit = self.default_limit if self.step_limit == "auto" else self.step_limit
+        limit: Any = self.resolved().step_limit
         pairs = len(states) * len(actions)
         check_memory(OUTCOME_BYTES * pairs, f"{name} with {pairs:,} pairs of states and actions", SMALLER)
         offsets, rows = [0], []

@@ -1,9 +1,9 @@
 """The catalogue: grid worlds from text maps, with one row of TILES per kind of tile, and River Swim."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
@@ -63,6 +63,10 @@ class GridWorld(Environment):
     button_cell: ClassVar[Cell | None] = None
     named_regions: ClassVar[Mapping[str, Iterable[Cell]]] = {}
 
+    def resolved(self) -> Self:
+        chosen = super().resolved()
+        return replace(chosen, start=self.default_start) if self.start is None else chosen
+
     @property
     def map(self) -> Sequence[str]:
         """Rows of tile characters."""
@@ -90,7 +94,7 @@ class GridWorld(Environment):
 
     @property
     def starts(self) -> Any:
-        weights = check.start_weights(self.default_start if self.start is None else self.start, self.states)
+        weights = check.start_weights(self.resolved().start, self.states)
         for cell in set(weights).intersection(self.states):
             tile = self._tile(cell)
             if tile.wall or tile.fall is not None:
@@ -124,7 +128,7 @@ class GridWorld(Environment):
 
     @property
     def layout(self) -> Layout:
-        return Layout(tuple(self.map), tuple(self.states))
+        return Layout(tuple(self.map), tuple(self.states), tuple((symbol, tile.name) for symbol, tile in TILES.items()))
 
     def _tile(self, cell: Cell) -> Tile:
         return TILES[self.map[cell[0]][cell[1]]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from monmdp import check
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
 from monmdp.problem import Floats, MonMDP, Progress, checked_problem
 from monmdp.world import compact
@@ -49,7 +49,7 @@ class Solution:
         return not self.hidden_rewards
 
     def __repr__(self) -> str:
-        verdict = "solvable" if self.solvable else f"{len(self.hidden_rewards)} rewards can never be observed"
+        verdict = "solvable" if self.solvable else f"{plural(len(self.hidden_rewards), 'reward')} can never be observed"
         return (
             f"Solution({self.problem.name}: optimal return {self.optimal_return:.6f}, "
             f"minimax return {self.minimax_return:.6f}, {verdict})"

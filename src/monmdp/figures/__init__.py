@@ -4,21 +4,31 @@ The same data give the same bytes.
 """
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from monmdp.errors import MonMDPError, nearest, shown
-from monmdp.figures import curves, environments, heatmaps, scores
-from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData
+from monmdp.figures import curves, environments, heatmaps, scores, sensitivity
+from monmdp.figures.data import DEFAULT_PROBLEM, Drawing, FigureData, default_problem
 from monmdp.figures.style import styled
+from monmdp.files import write_atomically
 from monmdp.study.results import Results
-from monmdp.study.store import folder_name, write_atomically
+from monmdp.study.store import folder_name
 from monmdp.tables import csv_text
 
-__all__ = ["DEFAULT_PROBLEM", "FIGURES", "FigureKind", "draw_figure", "draw_figures", "figure_kind"]
+__all__ = [
+    "DEFAULT_FORMATS",
+    "FIGURES",
+    "FORMATS",
+    "FigureKind",
+    "default_problem",
+    "draw_figure",
+    "draw_figures",
+    "figure_kind",
+]
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,12 @@ _KINDS = (
     FigureKind("environments", "every environment as a picture", environments.environments),
     FigureKind("solved", "seeds that ended optimal, as a table: problems × agents", heatmaps.solved),
     FigureKind("steps-to-solve", "seeds solved permanently by each step: all environments", curves.steps_to_solve),
+    FigureKind("sensitivity", "final return over the options in which variants differ", sensitivity.sensitivity),
+    FigureKind(
+        "sensitivity-solved",
+        "seeds that ended optimal over the options in which variants differ",
+        partial(sensitivity.sensitivity, solved=True),
+    ),
     FigureKind("solving", "all runs solved permanently by each part of the training budget", scores.solving),
     FigureKind("profiles", "performance profiles over all problems", scores.profiles),
     FigureKind("profiles-monitors", "performance profiles by monitor", partial(scores.profiles, by_monitor=True)),
@@ -59,7 +75,11 @@ FIGURES = {kind.name: kind for kind in _KINDS}
 METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": "monmdp", "Producer": None},
     "png": {"Software": None},
+    "svg": {"Creator": "monmdp", "Date": None},
 }
+#: What is written by default, and what can be.
+DEFAULT_FORMATS = ("pdf", "png", "csv")
+FORMATS = (*METADATA, "csv")
 
 
 def figure_kind(name: str) -> FigureKind:
@@ -82,14 +102,24 @@ def draw_figure(name: str, results: Results | Path | str, out: Path | str | None
 
 
 def draw_figures(
-    names: list[str], results: Results, out: Path | str | None = None, problem: tuple[str, str] = DEFAULT_PROBLEM
+    names: list[str],
+    results: Results,
+    out: Path | str | None = None,
+    problem: tuple[str, str] | None = None,
+    statistic: str = "mean",
+    size: tuple[float, float | None] | None = None,
+    formats: Sequence[str] = DEFAULT_FORMATS,
 ) -> Iterator[tuple[str, list[Path] | MonMDPError]]:
     """Draw several figures; yields each name with its paths, or with the error that explains why it cannot be drawn.
 
-    problem: the environment and monitor of figures that show a single problem.
+    problem: the environment and monitor of figures that show a single problem, by default that of `default_problem`.
+    statistic: of curves over seeds, mean, median or iqm. size: width and height in inches; a height of None follows
+    from the content.
     """
     kinds = [figure_kind(name) for name in names]
-    data, folder = FigureData(results, problem), results.folder / "figures" if out is None else Path(out)
+    problem = problem or default_problem(results)
+    data, folder = FigureData(results, problem, statistic), results.folder / "figures" if out is None else Path(out)
+    width, height = size or (None, None)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -97,8 +127,11 @@ def draw_figures(
     for kind in kinds:
         outcome: list[Path] | MonMDPError
         try:
-            with styled():
-                outcome = save(kind.draw(data), folder, _stem(kind, problem))
+            with styled(width):
+                drawing = kind.draw(data)
+                if width is not None:
+                    drawing.figure.set_size_inches(width, height or drawing.figure.get_figheight())
+                outcome = save(drawing, folder, _stem(kind, problem), formats)
         except MonMDPError as error:
             outcome = error
         yield kind.name, outcome
@@ -111,16 +144,18 @@ def _stem(kind: FigureKind, problem: tuple[str, str]) -> str:
     return "-".join([kind.name, *map(folder_name, problem)])
 
 
-def save(drawing: Drawing, folder: Path, name: str) -> list[Path]:
-    """Write NAME.pdf, NAME.png and NAME.csv into a folder, and return their paths."""
+def save(drawing: Drawing, folder: Path, name: str, formats: Sequence[str]) -> list[Path]:
+    """Write a figure as NAME.pdf, NAME.png, … and its numbers as NAME.csv into a folder, and return their paths."""
     contents = {}
     drawing.figure.draw_without_rendering()
-    drawing.figure.set_layout_engine("none")  # the layout is computed once, for both formats
-    for kind, metadata in METADATA.items():
+    drawing.figure.set_layout_engine("none")  # the layout is computed once, for all formats
+    for kind in formats:
         sink = io.BytesIO()
-        drawing.figure.savefig(sink, format=kind, metadata=metadata)
+        if kind == "csv":
+            sink.write(csv_text(drawing.columns, drawing.rows).encode())
+        else:
+            drawing.figure.savefig(sink, format=kind, metadata=METADATA[kind])
         contents[folder / f"{name}.{kind}"] = sink.getvalue()
-    contents[folder / f"{name}.csv"] = csv_text(drawing.columns, drawing.rows).encode()
     for path, content in contents.items():
         write_atomically(path, content)
     return list(contents)

@@ -1,6 +1,5 @@
 """Curves in a grid of panels, environments down and monitors across: return, rewards observed, β, seeds solved."""
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,9 +12,9 @@ from matplotlib.lines import Line2D
 from monmdp.errors import MonMDPError
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
-from monmdp.figures.style import AgentStyle, agent_styles, few_ticks, number, wrapped
+from monmdp.figures.style import AgentStyle, few_ticks, number, wrapped
 from monmdp.problem import Floats, Integers
-from monmdp.statistics import mean_interval, steps_until_solved, wilson
+from monmdp.statistics import STATISTICS, Interval, wilson
 from monmdp.study.results import CellResults
 from monmdp.training.curves import Curves
 from monmdp.training.metrics import METRICS
@@ -84,29 +83,34 @@ def draw_panels(
     names: Mapping[str, str] | None = None,
     panel_height: float | None = None,
     share_y: bool = True,
+    empty: Mapping[Key, str] | None = None,
+    missing: bool = True,
 ) -> Figure:
     """The curves of the agents in `styles`; labels: of the x-axis and the y-axis.
 
     columns: the order of the columns, of which those with a panel are drawn. more: entries of the legend after the
-    agents, names: agents as the legend shows them. share_y: the panels of a row have one vertical scale.
+    agents, names: how rows, columns and agents are shown. share_y: the panels of a row have one vertical scale.
+    empty: panels without curves → the reason. missing: panels name the agents that they lack.
     """
+    names, empty = names or {}, empty or {}
+    page_width, page_height = style.page_size()
     rows, used = list(dict.fromkeys(row for row, _ in panels)), {column for _, column in panels}
     columns = [name for name in columns if name in used]
-    legend = [*(((names or {}).get(agent, agent), look.line) for agent, look in styles.items()), *more]
+    legend = [*((names.get(agent, agent), look.line) for agent, look in styles.items()), *more]
     across, down = len(columns), len(rows)
-    least = style.WIDTH if down == across == 1 else 0.65 * across + LEFT
-    width = max(min(LEFT + 2.5 * across, style.WIDTH), least)
+    least = page_width if down == across == 1 else 0.65 * across + LEFT
+    width = max(min(LEFT + 2.5 * across, page_width), least)
     panel_width = (width - LEFT) / across - 0.1
     legend_columns = _legend_columns([text for text, _ in legend], width)
     above = AROUND + 0.15 * -(-len(legend) // legend_columns)
-    fitting = (style.HEIGHT - above) / down - BELOW
+    fitting = (page_height - above) / down - BELOW
     high = panel_height or max(min(max((0.86 if across > 2 else 0.66) * panel_width, 0.62), fitting), 0.5)
     figure = Figure(figsize=(width, above + down * (high + BELOW)))
     grid = figure.subplots(down, across, squeeze=False, sharey="row" if share_y else False)
     for axes, name in zip(grid[0], columns, strict=True):
-        axes.set_title(wrapped(name, panel_width + 0.1, bold=True))
+        axes.set_title(wrapped(names.get(name, name), panel_width + 0.1, bold=True))
     for axes, name in zip(grid[:, 0], rows, strict=True):
-        axes.set_ylabel(wrapped(name, high + BELOW, bold=True), weight="bold")
+        axes.set_ylabel(wrapped(names.get(name, name), high + BELOW, bold=True), weight="bold")
     figure.align_ylabels(grid[:, 0])
     figure.supxlabel(labels[0])
     figure.supylabel(wrapped(labels[1], down * (high + BELOW) + 0.2))
@@ -119,7 +123,12 @@ def draw_panels(
         if bands:
             axes.set_xlim(min(band.x[0] for band in bands.values()), max(band.x[-1] for band in bands.values()))
         finish(axes, bands, key)
-        _draw_curves(axes, bands, styles)
+        if bands and key not in empty:
+            _draw_curves(axes, bands, styles)
+            if missing:
+                _name_absent(axes, [names.get(agent, agent) for agent in styles if agent not in bands])
+        else:
+            _draw_empty(axes, empty.get(key, "no runs"))
     return figure
 
 
@@ -132,59 +141,79 @@ def _legend_columns(texts: Sequence[str], width: float) -> int:
     return 1
 
 
-def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
-    """The curves of agents in a panel, the first one on top; missing ones are named.
+def _draw_empty(axes: Axes, reason: str) -> None:
+    """A panel without curves."""
+    axes.set_facecolor(style.PALE)
+    axes.spines[:].set_visible(False)
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0)
+    axes.text(0.5, 0.5, wrapped(reason, 0.7, 3, style.TICK), transform=axes.transAxes, ha="center", va="center",
+              size=style.TICK, color=style.FADED)  # fmt: skip
 
-    An interval is a shade, where the mean is inside the panel.
+
+def _draw_curves(axes: Axes, bands: Mapping[str, Band], styles: dict[str, AgentStyle]) -> None:
+    """The curves of agents in a panel, the first one on top.
+
+    An interval is a shade, where the mean is inside the panel; shades of many curves are lighter.
     """
+    alpha = max(min(0.22, 1.32 / len(bands)), 0.06)
     for order, (agent, look) in enumerate(reversed(styles.items()), 2):
         if agent in bands:
             x, mean, low, high, _ = bands[agent]
             if not np.isnan(low).any():
                 axes.fill_between(
                     x, low, high, where=mean >= axes.get_ylim()[0],
-                    color=look.colour, alpha=0.22, linewidth=0, zorder=order - 0.5,
+                    color=look.colour, alpha=alpha, linewidth=0, zorder=order - 0.5,
                 )  # fmt: skip
             axes.plot(x, mean, zorder=order, **look.line)
-    absent = [agent for agent in styles if agent not in bands]
-    text: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "color": style.FADED}
-    if not bands:
-        axes.set_facecolor(style.PALE)
-        axes.spines[:].set_visible(False)
-        axes.set_xticks([])
-        axes.tick_params(axis="y", length=0)
-        axes.text(0.5, 0.5, "no runs", va="center", size=style.TICK, **text)
-    elif absent:
-        names = "no " + (", ".join(absent) if len(absent) <= 2 else f"{len(absent)} agents")
+
+
+def _name_absent(axes: Axes, absent: Sequence[str]) -> None:
+    """The names of agents without a curve, at the bottom of a panel."""
+    if absent:
+        text = "no " + (", ".join(absent) if len(absent) <= 2 else f"{len(absent)} agents")
         box = {"facecolor": "white", "alpha": 0.8, "pad": 0.5, "linewidth": 0}
-        name = wrapped(names, 0.7, size=style.SMALL)
-        axes.text(0.5, 0.03, name, va="bottom", size=style.SMALL, zorder=99, bbox=box, **text)
+        axes.text(0.5, 0.03, wrapped(text, 0.7, size=style.SMALL), transform=axes.transAxes, ha="center", va="bottom",
+                  color=style.FADED, size=style.SMALL, zorder=99, bbox=box)  # fmt: skip
 
 
 def show_steps(axes: Axes, parts: int = 2) -> None:
-    """Training steps in thousands along the horizontal axis; two parts have a bare mark between them."""
+    """Training steps in thousands along the horizontal axis, at its ends and between them."""
     last = axes.get_xlim()[1]
     ticks = [last * i / parts for i in range(parts + 1)]
-    labels = [style.number(tick / 1000) for tick in ticks]
-    axes.set_xticks(ticks, labels if parts > 2 else [labels[0], "", labels[-1]])
+    axes.set_xticks(ticks, [style.number(tick / 1000) for tick in ticks])
 
 
 @lru_cache(maxsize=4096)
-def mean_curve(cell: CellResults, column: str) -> Band:
-    """Mean over seeds with Student's 95% interval, at the shown points; β is cut at its ceiling."""
+def mean_curve(cell: CellResults | Curves, column: str, statistic: str = "mean") -> Band:
+    """A statistic over seeds with its 95% interval, at the shown points; β is cut at its ceiling.
+
+    The mean has Student's interval, which is cut at the optimum and other limits of what is possible.
+    """
     values, points = _curve(cell, column), shown_points(len(cell.steps))
     if column == "beta":
         values = np.minimum(values, BETA_CEILING)
-    return Band(cell.steps[points], *mean_interval(values[:, points]), (len(values),))
+    steps, values = cell.steps[points], values[:, points]
+    exact = cell.settings.get("evaluation") == "exact"
+    interval = possible(STATISTICS[statistic](values), column, steps, cell.optimal_return if exact else np.inf)
+    return Band(steps, *interval, (len(values),))
+
+
+def possible(interval: Interval, column: str, steps: Integers, optimum: float) -> Interval:
+    """An interval of a metric cut where no value can be: returns at the optimum, counts at 0 and the step."""
+    estimate, low, high = interval
+    least, most = {"return": (-np.inf, optimum), "explored": (0, 1), "beta": (0, np.inf)}.get(column, (0, steps))
+    return Interval(estimate, np.clip(low, least, None), np.maximum(np.clip(high, None, most), estimate))
 
 
 @lru_cache(maxsize=4096)
 def solving_steps(cell: CellResults) -> Floats:
     """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
-    return steps_until_solved(cell.steps, _curve(cell, "return"), cell.target_return)
+    _curve(cell, "return")
+    return cell.steps_until_solved
 
 
-def _curve(cell: CellResults, column: str) -> np.ndarray:
+def _curve(cell: CellResults | Curves, column: str) -> np.ndarray:
     values = cell.curve(column)
     if column == "return" and np.isnan(values).any():
         raise MonMDPError(f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns.")
@@ -198,8 +227,23 @@ def shown_points(points: int) -> Integers:
 
 def returns(data: FigureData, main: bool = False) -> Drawing:
     """Greedy return during training, with the optimum; curves that end far below it are marked under the panel."""
-    panels = _panels(data, lambda cell: mean_curve(cell, "return"), main)
+    panels = _panels(data, lambda cell: mean_curve(cell, "return", data.statistic), main)
     optima = {problem: sorted({cell.target_return for cell in data.results.of_problem(*problem)}) for problem in panels}
+    finish, legend = return_axis(panels, optima, data.styles)
+    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
+    drawing.rows.extend(
+        (*problem, "optimum", "", step, optimum, "", "")
+        for problem, bands in panels.items()
+        for optimum in optima[problem]
+        for step in (0, max(int(band.x[-1]) for band in bands.values()))
+    )
+    return drawing
+
+
+def return_axis(
+    panels: Panels, optima: Mapping[Key, Sequence[float]], styles: Mapping[str, AgentStyle]
+) -> tuple[Finish, list[Entry]]:
+    """An axis of returns for the panels of a row with the optima; curves that end far below are marked under it."""
     limits = {
         name: return_limits(
             [optimum for (row, _), values in optima.items() if row == name for optimum in values],
@@ -212,26 +256,20 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         low, high = limits[problem[0]]
         axes.set_ylim(low, high)
-        few_ticks(axes.yaxis, 3)
+        few_ticks(axes.yaxis, 3 if len(panels) > 1 else 5)
         for optimum in optima.get(problem, ()):
             axes.axhline(optimum, zorder=1, **OPTIMUM)
         lost = {agent: float(band.mean[-1]) for agent, band in bands.items() if band.mean[-1] < low}
-        for i, (agent, value) in enumerate(lost.items(), 1):
-            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= 2 else "")
+        parts = _intervals(panels)
+        for i, (agent, value) in enumerate(lost.items()):  # between the numbers at the ticks
+            text = "▾" + (number(round(value, 1 if abs(value) < 10 else 0)) if len(lost) <= parts else "")
+            x = (i % parts + 0.25 + 0.5 * (i // parts + 0.5) / -(-len(lost) // parts)) / parts
             axes.annotate(
-                text, (i / (len(lost) + 1), 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
-                ha="center", va="top", size=style.TICK - 0.5, color=data.styles[agent].colour,
+                text, (x, 0), (0, -3.5), xycoords="axes fraction", textcoords="offset points",
+                ha="center", va="top", size=style.TICK - 0.5, color=styles[agent].colour,
             )  # fmt: skip
 
-    legend = [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
-    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
-    drawing.rows.extend(
-        (*problem, "optimum", "", step, optimum, "", "")
-        for problem, bands in panels.items()
-        for optimum in optima[problem]
-        for step in (0, max(int(band.x[-1]) for band in bands.values()))
-    )
-    return drawing
+    return finish, [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
 
 
 def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[float, float]:
@@ -250,46 +288,30 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
     return best - (1.0 + SPACE) * gap, best + SPACE * gap
 
 
-def plot_curves(curves: Curves, suffix: str) -> bytes:
-    """Draw the mean greedy return of fresh curves with its 95% confidence interval, and the optimum, as a file."""
-    problem, agent, runs = curves.problem, curves.agent, len(curves.seeds)
-    key = (problem.environment.name, problem.monitor.name)
-    band = Band(curves.steps, *mean_interval(curves.returns), (runs,))
-
-    def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
-        axes.set_ylim(return_limits([curves.target_return], [band.mean]))
-        few_ticks(axes.yaxis, 5)
-        axes.axhline(curves.target_return, zorder=1, **OPTIMUM)
-        show_steps(axes, 4)
-
-    names, labels = {agent: f"{agent}, {'1 seed' if runs == 1 else f'{runs} seeds'}"}, (STEPS, GREEDY_RETURN)
-    panels, optimum = {key: {agent: band}}, [("optimum", OPTIMUM)]
-    sink = io.BytesIO()
-    with style.styled():
-        figure = draw_panels(panels, key[1:], agent_styles([agent]), labels, finish, optimum, names, 2.2)
-        figure.savefig(sink, format=suffix.lstrip("."))
-    return sink.getvalue()
-
-
 def observed(data: FigureData, main: bool = False) -> Drawing:
     """Rewards observed during training."""
+    panels = _panels(data, lambda cell: mean_curve(cell, "observed", data.statistic), main)
+    return _grid(data, panels, f"{LABELS['observed']} (thousands)", count_axis(1000), share_y=False)
+
+
+def count_axis(scale: float = 1.0) -> Finish:
+    """An axis from zero to a little above the largest value, with numbers divided by `scale`."""
 
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         most = max((float(np.nanmax([band.mean, band.high])) for band in bands.values()), default=0.0) or 1.0
         axes.set_ylim(-0.03 * most, 1.06 * most)
-        few_ticks(axes.yaxis, 3, scale=1000)
+        few_ticks(axes.yaxis, 3, scale)
 
-    panels = _panels(data, lambda cell: mean_curve(cell, "observed"), main)
-    return _grid(data, panels, f"{LABELS['observed']} (thousands)", finish, share_y=False)
+    return finish
 
 
 def beta(data: FigureData) -> Drawing:
     """β during training and its threshold."""
-    panels = _panels(data, lambda cell: mean_curve(cell, "beta") if _records_beta(cell) else None)
+    panels = _panels(data, lambda cell: mean_curve(cell, "beta", data.statistic) if _records_beta(cell) else None)
     if not panels:
         raise MonMDPError(f"No agent in {data.results.folder} records β; Directed does.")
     least = min(float(band.mean.min()) for bands in panels.values() for band in bands.values())
-    finish, legend = _beta_axis(list(data.results.cells.values()), least / 2)
+    finish, legend = beta_axis(list(data.results.cells.values()), least / 2)
     label = f"{LABELS['beta']} (logarithmic; infinite and above 10 shown as 10)"
     return _grid(data, panels, label, finish, more=legend)
 
@@ -306,8 +328,8 @@ def beta_run(data: FigureData) -> Drawing:
         low, high = np.quantile(values, SHADE, axis=0)
         bands[cell.agent] = Band(cell.steps, values[0], low, high, (seed, runs))
         shade = f" (shade: 5% to 95% of {runs} seeds)" if runs > 1 else ""
-        names[cell.agent] = f"{cell.agent}, seed {seed}{shade}"
-    finish, legend = _beta_axis(cells, min(float(band.low.min()) for band in bands.values()) / 1.6)
+        names[cell.agent] = f"{data.results.labels[cell.agent]}, seed {seed}{shade}"
+    finish, legend = beta_axis(cells, min(float(band.low.min()) for band in bands.values()) / 1.6)
     label = f"{LABELS['beta']} (infinite: shown as 10)"
     drawing = _grid(data, {data.problem: bands}, label, finish, more=legend, names=names, panel_height=1.75)
     columns = ("environment", "monitor", "agent", "seed", "runs", "step", "beta", "low_5", "high_95")
@@ -319,7 +341,7 @@ def _records_beta(cell: CellResults) -> bool:
     return not np.isnan(cell.curve("beta")).any()
 
 
-def _beta_axis(cells: Sequence[CellResults], least: float) -> tuple[Finish, list[Entry]]:
+def beta_axis(cells: Sequence[CellResults | Curves], least: float) -> tuple[Finish, list[Entry]]:
     """A logarithmic axis from below the smallest β to its ceiling with the thresholds β̄ of all agents; their entry."""
     values = (cell.settings.get("agent_options", {}).get("beta_bar") for cell in cells)
     thresholds = sorted({float(value) for value in values if isinstance(value, int | float) and value})
@@ -350,7 +372,10 @@ def steps_to_solve(data: FigureData) -> Drawing:
         axes.set_ylim(-0.04, 1.06)
         axes.set_yticks([0, 0.5, 1], ["0", "50", "100"])
 
-    return _grid(data, _panels(data, band), "seeds solved permanently (%)", finish)
+    panels = _panels(data, band)
+    unsolved = [problem for problem, bands in panels.items() if not any(one.mean.any() for one in bands.values())]
+    empty = dict.fromkeys(unsolved, "no seed solved")
+    return _grid(data, panels, "seeds solved permanently (%)", finish, empty=empty)
 
 
 def _panels(data: FigureData, band: Callable[[CellResults], Band | None], main: bool = False) -> Panels:
@@ -365,13 +390,19 @@ def _panels(data: FigureData, band: Callable[[CellResults], Band | None], main: 
     return panels
 
 
+def _intervals(panels: Panels) -> int:
+    """The number of intervals of the axis of training steps."""
+    return 4 if len(panels) == 1 else 2
+
+
 def _grid(data: FigureData, panels: Panels, y_label: str, finish: Finish, **options: Any) -> Drawing:
     """Curves over training steps in panels of environments × monitors. options: those of `draw_panels`."""
     styles = {agent: look for agent, look in data.styles.items() if any(agent in bands for bands in panels.values())}
 
     def finish_steps(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         finish(axes, bands, problem)
-        show_steps(axes, 4 if len(panels) == 1 else 2)
+        show_steps(axes, _intervals(panels))
 
+    options["names"] = data.results.labels | options.get("names", {})
     figure = draw_panels(panels, data.results.monitors, styles, (STEPS, y_label), finish_steps, **options)
-    return Drawing(figure, COLUMNS, panel_rows(panels))
+    return Drawing(figure, tuple(data.statistic if name == "mean" else name for name in COLUMNS), panel_rows(panels))

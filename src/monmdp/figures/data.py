@@ -16,8 +16,13 @@ from monmdp.protocol import kind
 from monmdp.statistics import normalised
 from monmdp.study.results import CellResults, Results
 
-#: The problem of figures that show a single one: the paper's.
+#: The problem of the paper's figures that show a single one.
 DEFAULT_PROBLEM = ("RiverSwim", "Button")
+
+
+def default_problem(results: Results) -> tuple[str, str]:
+    """The problem of figures that show a single one: the paper's or, in a folder without it, the first."""
+    return DEFAULT_PROBLEM if DEFAULT_PROBLEM in results.problems else results.problems[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +36,14 @@ class Drawing:
 
 @dataclass(eq=False)
 class FigureData:
-    """A results folder, and the problem (environment, monitor) of figures that show a single problem."""
+    """A results folder, and the problem (environment, monitor) of figures that show a single problem.
+
+    statistic: of curves over seeds, a name of `monmdp.statistics.STATISTICS`.
+    """
 
     results: Results
     problem: tuple[str, str] = DEFAULT_PROBLEM
+    statistic: str = "mean"
 
     @cached_property
     def styles(self) -> dict[str, AgentStyle]:

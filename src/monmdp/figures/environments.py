@@ -18,7 +18,7 @@ from monmdp.problem import EnvironmentTable, Layout
 from monmdp.render.tiles import agent_shapes, paint, tile_shapes
 
 #: Largest number of cells across the figure, inches and pixels per cell.
-ACROSS, CELL, PIXELS = 24, style.WIDTH / 24.3, 100
+ACROSS, CELL, PIXELS = 24, 5.5 / 24.3, 100
 #: Cells across an entry of the legend.
 ENTRY = 6
 START = "start"

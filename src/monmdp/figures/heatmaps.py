@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
-from matplotlib.colors import LogNorm, Normalize
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -23,12 +25,16 @@ from monmdp.study.results import CellResults
 CELL, LEAST_CELL, LEFT, RIGHT = 0.155, 0.085, 1.3, 0.65
 #: Points below which numbers in cells cannot be read, and are left out.
 LEAST_TEXT = 3.75
+#: Characters of an agent's name from which on it gets more space.
+LONG_NAME = 14
 #: Largest number of environment states whose names fit below a map.
 LABELLED = 12
-#: Weights of red, green and blue in the brightness of a colour.
-LUMINANCE = (0.2126, 0.7152, 0.0722)
 EXACT = "optimal Q*"
 KEYS = ("environment", "monitor", "agent", "environment_state", "monitor_state", "action", "seed")
+
+
+#: Texts of cells, an array of strings.
+Texts = npt.NDArray[Any]
 
 
 class Block(NamedTuple):
@@ -66,10 +72,10 @@ def q_values(data: FigureData) -> Drawing:
     low, high = max(min(low, least), low - reach), min(max(high, most), high + reach)
     beyond = ("neither", "min", "max", "both")[int(least < low) + 2 * int(most > high)]
     errors = {agent: float(np.nanmax(np.abs(table - exact))) for agent, table in learnt.items()}
-    notes = {EXACT: "exact"} | {agent: f"error up to\n{_short(error)}" for agent, error in errors.items()}
+    notes = {EXACT: "exact"} | {agent: f"error up to\n{short(error)}" for agent, error in errors.items()}
     title = f"Q(s, a) after training, seed {seed}; framed: best action of a state"
     tables = {EXACT: exact, **learnt}
-    figure = _maps(data, problem, tables, notes, Normalize(low, high, clip=True), _short, title, beyond)
+    figure = _maps(data, problem, tables, notes, Normalize(low, high, clip=True), short, title, beyond)
     n_mon = len(problem.monitor.states)
     for i, axes in enumerate(figure.axes[: n_mon * len(tables)]):
         values = [*tables.values()][i // n_mon][i % n_mon :: n_mon].T
@@ -92,26 +98,29 @@ def solved(data: FigureData) -> Drawing:
     for name in results.environments:
         monitors = [monitor for environment, monitor in results.problems if environment == name]
         values = np.array([[fractions.get((name, m, agent), np.nan) for agent in agents] for m in monitors])
-        labels = [wrapped(monitor, 1.0, 1, style.TICK) for monitor in monitors]
-        blocks.append(Block(wrapped(name, 0.9, bold=True), style.INK, labels, [values], _percent))
+        labels = [wrapped(results.labels[monitor], 1.0, 1, style.TICK) for monitor in monitors]
+        blocks.append(Block(wrapped(results.labels[name], 0.9, bold=True), style.INK, labels, [values], percent))
     each = [[fraction for key, fraction in fractions.items() if key[2] == agent] for agent in agents]
     means = np.array([[np.mean(values) if values else np.nan for values in each]])
     blocks.append(Block("", style.INK, ["mean"], [means], lambda mean: "–" if np.isnan(mean) else f"{100 * mean:.1f}"))
     left = 1.4 if max(len(label) for block in blocks for label in (block.name, *block.rows)) < 12 else 2.2
-    column = min(max((style.WIDTH - left) / len(agents), 0.45), 0.62)
-    height = 0.7 + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
+    column = min(max((style.page_size()[0] - left) / len(agents), 0.45 if len(agents) <= 8 else 0.3), 0.62)
+    names, upright = [results.labels[agent] for agent in agents], len(agents) <= 8
+    headings = [wrapped(name, column - 0.06 if upright else 3.0, 3 if upright else 1, bold=True) for name in names]
+    above = 0.0 if upright else max(map(len, headings)) * style.LABEL * style.BOLD_CHARACTER
+    height = 0.7 + above + CELL * sum(max(len(block.rows), 2) + 0.4 for block in blocks)
     figure = Figure(figsize=(left + max(column * len(agents), 1.0), height))
     _draw_blocks(figure, blocks, Normalize(0, 1), "Blues", style.TICK)
     top, bottom = figure.axes[0], figure.axes[-1]
     bottom.set_xlabel("seeds that ended optimal, in %", size=style.TICK, color=style.FADED)
-    top.set_xticks(np.arange(len(agents)) + 0.5, [wrapped(agent, column - 0.06, 3, bold=True) for agent in agents])
-    top.tick_params(axis="x", labeltop=True, labelbottom=False)
+    top.set_xticks(np.arange(len(agents)) + 0.5, headings)
+    top.tick_params(axis="x", labeltop=True, labelbottom=False, rotation=0 if upright else 90)
     for label, look in zip(top.get_xticklabels(), data.styles.values(), strict=True):
         label.set(size=style.LABEL, weight="bold", color=look.colour)
     return Drawing(figure, ("environment", "monitor", "agent", "runs", "solved", "fraction", "low", "high"), rows)
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     """A fraction in percent, such that almost all and almost none differ from all and none."""
     if np.isnan(value):
         return "no runs"
@@ -145,16 +154,18 @@ def _maps(
     notes: texts right of the maps; beyond: the side of the colour scale `norm` on which there are values outside it.
     """
     env, n_env, n_mon = problem.environment, len(problem.environment.states), len(problem.monitor.states)
-    row_height = min(max((style.HEIGHT - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
-    wide = max((style.WIDTH - LEFT - RIGHT) / n_mon - 0.1, 0.9)
+    row_height = min(max((style.page_size()[1] - 1.0) / len(tables) / problem.n_actions - 0.05, LEAST_CELL), CELL)
+    names = [data.results.labels.get(agent, agent) for agent in tables]
+    left = LEFT + (0.35 if max(map(len, names)) > LONG_NAME else 0.0)
+    wide = max((style.page_size()[0] - left - RIGHT) / n_mon - 0.1, 0.9)
     height = 1.0 + len(tables) * (problem.n_actions * row_height + 0.08)
-    figure = Figure(figsize=(LEFT + RIGHT + n_mon * (wide + 0.1), height))
+    figure = Figure(figsize=(left + RIGHT + n_mon * (wide + 0.1), height))
     actions = [wrapped(problem.action_label(action), 0.8, 1, style.TICK) for action in range(problem.n_actions)]
     blocks = []
-    for agent, table in tables.items():
+    for name, (agent, table) in zip(names, tables.items(), strict=True):
         colour = data.styles[agent].colour if agent in data.styles else style.INK
         maps = [table[j::n_mon].T for j in range(n_mon)]
-        blocks.append(Block(wrapped(agent, 0.9, bold=True), colour, actions, maps, text))
+        blocks.append(Block(wrapped(name, left - 0.4, bold=True), colour, actions, maps, text))
     longest = max(len(text(value)) for table in tables.values() for value in table.flat)
     size = fitting_size(longest, 0.9 * wide / n_env, style.TICK - 0.5)
     grid = _draw_blocks(figure, blocks, norm, "viridis", size)
@@ -185,16 +196,7 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     colours = matplotlib.colormaps[colour_map].with_extremes(bad=style.PALE)
     for line, block in zip(grid, blocks, strict=True):
         for axes, values in zip(line, block.maps, strict=True):
-            shown = np.ma.masked_where(np.isnan(values) | np.isnan(norm(values).filled(np.nan)), values)
-            edge = 0.6 if size >= LEAST_TEXT else 0.0
-            axes.pcolormesh(shown, norm=norm, cmap=colours, edgecolors="white" if edge else "none", linewidth=edge)
-            axes.set(xlim=(0, values.shape[1]), ylim=(values.shape[0], 0), xticks=[], yticks=[])
-            axes.spines[:].set_visible(False)
-            axes.tick_params(length=0)
-            for (i, j), value in np.ndenumerate(values) if edge else ():
-                dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], LUMINANCE) < 0.48
-                ink = "white" if dark else style.INK
-                axes.text(j + 0.5, i + 0.52, block.text(value), size=size, color=ink, ha="center", va="center")
+            draw_map(axes, values, norm, colours, cell_texts(block.text, values), size)
         line[0].set_yticks(np.arange(len(block.rows)) + 0.5, block.rows)
         line[0].set_ylabel(
             block.name, rotation=0, ha="right", va="center", weight="bold", color=block.colour, labelpad=5
@@ -203,7 +205,27 @@ def _draw_blocks(figure: Figure, blocks: Sequence[Block], norm: Normalize, colou
     return np.asarray(grid)
 
 
-def _short(value: float) -> str:
+def cell_texts(text: Callable[[float], str], values: Floats) -> Texts:
+    """The text of every value."""
+    texts: Texts = np.vectorize(text, otypes=[object])(values)
+    return texts
+
+
+def draw_map(axes: Axes, values: Floats, norm: Normalize, colours: Colormap, texts: Texts, size: float) -> None:
+    """Values [row, column] as coloured cells, with texts [row, column] if their size can be read."""
+    shown = np.ma.masked_where(np.isnan(values) | np.isnan(norm(values).filled(np.nan)), values)
+    edge = 0.6 if size >= LEAST_TEXT else 0.0
+    axes.pcolormesh(shown, norm=norm, cmap=colours, edgecolors="white" if edge else "none", linewidth=edge)
+    axes.set(xlim=(0, values.shape[1]), ylim=(values.shape[0], 0), xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    for (i, j), value in np.ndenumerate(values) if edge else ():
+        dark = shown[i, j] is not np.ma.masked and np.dot(colours(norm(value))[:3], style.LUMINANCE) < 0.48
+        ink = "white" if dark else style.INK
+        axes.text(j + 0.5, i + 0.52, str(texts[i, j]), size=size, color=ink, ha="center", va="center")
+
+
+def short(value: float) -> str:
     """A number with three significant digits; nothing for NaN."""
     return "" if np.isnan(value) else f"{value:#.3g}".rstrip(".").replace("-", "−")
 

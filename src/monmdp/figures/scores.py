@@ -83,12 +83,12 @@ def _fractions(
 
     def finish(axes: Axes, bands: Mapping[str, Band], key: Key) -> None:
         axes.set_ylim(0, 1.03)
-        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "50", "", "100"])
+        axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
         few_ticks(axes.xaxis, ticks, scale)
 
     panels = {("", name): bands for name, bands in groups.items()}
     height = 1.9 if len(groups) == 1 else 1.2
-    figure = draw_panels(panels, [*groups], data.styles, labels, finish, panel_height=height)
+    figure = draw_panels(panels, [*groups], data.styles, labels, finish, names=data.results.labels, panel_height=height)
     names = ("problems", "agent", "runs", "number_of_problems", column, "fraction", "low", "high")
     return Drawing(figure, names, panel_rows(panels))
 
@@ -126,7 +126,10 @@ def improvement(data: FigureData) -> Drawing:
             estimates[first, other] = statistics.improvement_interval(one, two, repeats=REPEATS)
     if not estimates:
         raise MonMDPError(f"{first} shares no problem with any other agent.")
-    label = wrapped(f"probability that {first} ends with a higher return (ties count half)", style.WIDTH - 0.5)
+    label = wrapped(
+        f"probability that {data.results.labels[first]} ends with a higher return (ties count half)",
+        style.page_size()[0] - 0.5,
+    )
     drawing = _dots(data, estimates, others, ("first", "other"), label)
     [axes] = drawing.figure.axes
     axes.set(title="", xlim=(-0.06, 1.06))
@@ -142,9 +145,9 @@ def _dots(
     An axis shows the range of its intervals. names: of the columns in the file.
     """
     titles = list(dict.fromkeys(title for title, _ in estimates))
-    labels = [wrapped(agent, 1.2, bold=True) for agent in agents]
+    labels = [wrapped(data.results.labels[agent], 1.2, bold=True) for agent in agents]
     lines = 1 + max(label.count("\n") for label in labels)
-    figure = Figure(figsize=(style.WIDTH, 0.6 + (0.09 + 0.1 * lines) * len(agents)))
+    figure = Figure(figsize=(style.page_size()[0], 0.6 + (0.09 + 0.1 * lines) * len(agents)))
     grid = figure.subplots(1, len(titles), squeeze=False, sharey=True)[0]
     for title, axes in zip(titles, grid, strict=True):
         for row, agent in enumerate(agents):
@@ -159,7 +162,7 @@ def _dots(
         values = [value for key, interval in estimates.items() if key[0] == title for value in interval]
         low, high = np.nanmin(values), np.nanmax(values)
         margin = max(0.06 * (high - low), 0.05 * (high == low))
-        axes.set(title=title, xlim=(low - margin, high + margin))
+        axes.set(title=wrapped(title, 1.05, bold=True), xlim=(low - margin, high + margin))
         few_ticks(axes.xaxis, 4 if len(titles) == 1 else 3)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)

@@ -64,7 +64,7 @@ class MonitoredVectorEnv(VectorEnv):
         else:
             seeds = list(seed)
         if len(seeds) != self.num_envs:
-            raise MonMDPError(f"{len(seeds)} seeds do not match {self.num_envs} environments; give one for each.")
+            raise MonMDPError(f"Give one seed for each of the {self.num_envs} environments, not {len(seeds)}.")
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, np.bool_))
         if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,) or mask.dtype != np.bool_:
             raise MonMDPError(f"The reset mask must be a boolean array of {self.num_envs} entries.")

@@ -6,14 +6,16 @@ import os
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 
 from monmdp.errors import MonMDPWarning
+from monmdp.registry import is_built_in
 
 #: Folders without kernels and without constants that are compiled into kernels.
 WITHOUT_KERNELS = ("study", "paper", "figures", "report", "cli")
@@ -66,7 +68,9 @@ class KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled kernel if possible."""
+        """Store a compiled kernel if possible, unless other processes may not be able to import a class it is for."""
+        if any(map(_has_foreign_class, getattr(sig, "args", sig))):
+            return
         try:
             super().save_overload(sig, data)
         except Exception as error:
@@ -80,6 +84,12 @@ class KernelCache(FunctionCache):
             warnings.warn(message, KernelCacheWarning, stacklevel=2)
 
 
+def _has_foreign_class(kind: Any) -> bool:
+    """Whether a Numba type is, or contains, a named tuple of another package."""
+    named = getattr(kind, "instance_class", None)
+    return (named is not None and not is_built_in(named)) or any(map(_has_foreign_class, getattr(kind, "types", ())))
+
+
 _FOLDER = cache_folder()
 #: Without write access nothing is cached: Numba's fallback folder would ignore changes in other files.
 _CACHED = can_be_written(_FOLDER)
@@ -87,9 +97,12 @@ _CONFIG_LOCK = threading.Lock()  # Numba's setting of the folder is global
 
 
 def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> Any:
-    """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add."""
+    """Compile a function over arrays; it releases the interpreter lock and never fuses multiply and add.
+
+    Functions of other packages are not cached on disk: nothing would notice a change in another file that they use.
+    """
     compiled = numba.njit(**{"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})(function)
-    if cache and _CACHED:
+    if cache and _CACHED and is_built_in(function):
         with _CONFIG_LOCK, contextlib.suppress(RuntimeError, OSError):  # the folder became unusable
             before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
             numba.config.CACHE_DIR = str(_FOLDER)  # type: ignore[attr-defined]
@@ -98,6 +111,22 @@ def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> 
             finally:
                 numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
     return compiled
+
+
+@contextlib.contextmanager
+def on_compilation(function: Any, announce: Callable[[], None]) -> Iterator[None]:
+    """Within the context, `announce` is called when a kernel begins to compile; not when it is loaded from disk."""
+
+    class Announcer(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if event.data["dispatcher"] is function:
+                announce()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield
 
 
 def inlined(function: Callable[..., Any]) -> Any:

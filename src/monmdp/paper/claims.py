@@ -5,6 +5,7 @@ Words such as "vast majority" and "about" become numbers here; `expected` states
 
 import numpy as np
 
+from monmdp.errors import plural
 from monmdp.join import make
 from monmdp.paper import evidence
 from monmdp.paper.evidence import Claim, Detail, Items, MissingError, Statement, answer, evaluated, problems, runs_of
@@ -62,7 +63,7 @@ def fails_somewhere(results: Results, agent: str) -> Detail:
             missing.append(f"{name}: {reason}")
     failed = [name for name, solved in fractions.items() if solved <= HALF]
     if missing and not failed:
-        raise MissingError(f"no answer in {len(missing)} problems, such as {missing[0]}")
+        raise MissingError(f"no answer in {plural(len(missing), 'problem')}, such as {missing[0]}")
     worst = min(fractions, key=lambda name: fractions[name])
     measured = f"fails in {len(failed)} of {len(fractions)}, least {fractions[worst]:.0%} in {worst}"
     return answer(measured, f"≤ {HALF:.0%} somewhere", bool(failed), HALF - fractions[worst])
@@ -187,7 +188,7 @@ def _observing(monitor: str, divisor: int, example: str, bounds: str) -> list[St
     expected = f"1/{divisor} of the steps, ± {ABOUT:.0%} of that, on average over seeds in every environment"
     return [
         Statement(claim, expected, items, observes),
-        Statement(f"… about {example} in Empty + {monitor}", f"{bounds} (± 10%)", empty, observes),
+        Statement(f"Directed observes about {example} in Empty + {monitor}", f"{bounds} (± 10%)", empty, observes),
     ]
 
 
@@ -195,7 +196,7 @@ _RIVER_COMPARISONS = _comparisons(problems(["RiverSwim"]))
 
 STATEMENTS = (
     Statement(
-        "Directed is optimal in the vast majority of seeds of every problem",
+        "Directed is optimal in the vast majority of seeds everywhere",
         f"at least {VAST_MAJORITY:.0%} of the seeds end within 1e-6 of the optimum, in every problem but RiverSwim's",
         problems(GRIDS, None, "Directed", "≥", VAST_MAJORITY),
         solves,
@@ -214,7 +215,7 @@ STATEMENTS = (
         noun="baselines",
     ),
     Statement(
-        "In RiverSwim, Directed is not significantly worse than any baseline",
+        "In RiverSwim, Directed is not significantly worse than others",
         "final returns paired by seed: nowhere a lower mean with a sign-flip p-value of at most "
         f"{SIGNIFICANCE:g}/{len(_RIVER_COMPARISONS)}",
         _RIVER_COMPARISONS,
@@ -222,13 +223,13 @@ STATEMENTS = (
         noun="comparisons",
     ),
     Statement(
-        "With Full observation and deterministic transitions, Optimism is optimal",
+        "With Full and deterministic transitions, Optimism is optimal",
         f"at least {VAST_MAJORITY:.0%} of its seeds end optimal in {', '.join(DETERMINISTIC)}",
         problems(DETERMINISTIC, ["Full"], "Optimism", "≥", VAST_MAJORITY),
         solves,
     ),
     Statement(
-        "With Random observation, Optimism is no longer optimal",
+        "With Random, Optimism is no longer optimal",
         f"fewer than {VAST_MAJORITY:.0%} of its seeds end optimal in each of the same environments",
         problems(DETERMINISTIC, ["Random"], "Optimism", "<", VAST_MAJORITY),
         solves,
@@ -236,7 +237,7 @@ STATEMENTS = (
     *_observing("Ask", 2, "7,500 of 15,000", "6,750 to 8,250"),
     *_observing("Experts", 4, "12,500 of 50,000", "11,250 to 13,750"),
     Statement(
-        "Directed observes more rewards than any baseline wherever observing costs",
+        "Directed observes more rewards than others if observing costs",
         "with Ask, Button, Experts and Level: 95% interval of the difference, paired by seed, above zero",
         _comparisons(problems(None, ["Ask", "Button", "Experts", "Level"])),
         observes_more,
@@ -265,7 +266,7 @@ STATEMENTS = (
         noun="monitors",
     ),
     Statement(
-        "… also after equally many steps",
+        "After equally many steps, β is also lower in small problems",
         f"after the shortest budget of any environment: rank correlation at least {RANK_CORRELATION:g} with every "
         "monitor (ε falls with the budget, so that the same step is early in one problem and late in another)",
         {monitor: (monitor, True) for monitor in PAPER_MONITORS},
@@ -273,15 +274,16 @@ STATEMENTS = (
         noun="monitors",
     ),
     Statement(
-        "RiverSwim + Button, 40,000 steps: Directed's N(s,a) ranges over about 374–3,425",
-        f"least and greatest count in the median seed within a factor of {ABOUT_EXTREME:g} of these",
+        "In RiverSwim + Button, N(s,a) ranges over about 374–3,425",
+        f"Directed's least and greatest count after 40,000 steps within a factor of {ABOUT_EXTREME:g} of these, in the "
+        "median seed",
         {"RiverSwim + Button": ()},
         visits_uniformly,
     ),
     Statement(
-        "… and the baselines leave many pairs with the monitor on almost unvisited",
-        f"at least {MANY:.0%} of these pairs with fewer than {ALMOST_UNVISITED:.1%} of all steps, in the median seed "
-        "of every baseline",
+        "In RiverSwim + Button, baselines leave pairs almost unvisited",
+        f"at least {MANY:.0%} of the pairs with the monitor on have fewer than {ALMOST_UNVISITED:.1%} of all visits, "
+        "in the median seed of every baseline",
         BASELINES,
         leaves_unvisited,
         noun="baselines",
@@ -292,9 +294,9 @@ STATEMENTS = (
 def _theorem(results: Results) -> Statement:
     """Theorem 1, about all problems of a folder with any number of steps."""
     return Statement(
-        "Theorem 1: the fraction of exploring steps is in expectation below (|S||A|·D̄/t)·(log t/β̄ + 1)",
-        "mean over seeds below the bound at every point, D̄ that of the fastest possible goal-directed policy, so that "
-        "it holds for Directed's own; a bound that never falls below 1 tests nothing",
+        "Theorem 1: the fraction of exploring steps is below its bound",
+        "mean over seeds below (|S||A|·D̄/t)·(log t/β̄ + 1) at every point t, D̄ that of the fastest possible "
+        "goal-directed policy, so that it holds for Directed's own; a bound that never falls below 1 tests nothing",
         {f"{environment} + {monitor}": (environment, monitor) for environment, monitor in results.problems},
         exploring_against_bound,
         evidence.where_testable,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.errors import plural
 from monmdp.problem import Floats, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import CellResults, Results
@@ -49,6 +50,11 @@ class Claim:
     measured: str
     verdict: str
     details: list[Detail]
+
+    @property
+    def lacks_runs(self) -> bool:
+        """Whether more runs could answer some of its questions."""
+        return any(detail.verdict == UNKNOWN and not detail.bound for detail in self.details)
 
 
 #: What a question is about, by name, with its arguments for the question.
@@ -140,7 +146,7 @@ def runs_of(results: Results, environment: str, monitor: str, agent: str, seeds:
     if cell.settings["steps"] != budget:
         raise MissingError(f"{agent} trained for {cell.settings['steps']:,} steps, the paper for {budget:,}")
     if len(cell.seeds) < seeds:
-        raise MissingError(f"{len(cell.seeds)} seeds of {agent}, at least {seeds} needed")
+        raise MissingError(f"{plural(len(cell.seeds), 'seed')} of {agent}, at least {seeds} needed")
     problem_of(cell)
     return cell
 
@@ -166,5 +172,5 @@ def against(
     ours, theirs = (runs_of(results, environment, monitor, name, seeds) for name in ("Directed", agent))
     shared, here, there = np.intersect1d(ours.seeds, theirs.seeds, return_indices=True)
     if len(shared) < seeds:
-        raise MissingError(f"{len(shared)} seeds in common, at least {seeds} needed")
+        raise MissingError(f"{plural(len(shared), 'seed')} in common, at least {seeds} needed")
     return value(ours)[here], value(theirs)[there]

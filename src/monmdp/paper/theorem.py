@@ -8,6 +8,7 @@ of Directed's own ρ.
 
 import numpy as np
 
+from monmdp.errors import plural
 from monmdp.exact.hitting import diameter
 from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, Detail, MissingError, problem_of
 from monmdp.problem import Floats, Integers, MonMDP
@@ -57,11 +58,11 @@ def summary_of_bounds(details: list[Detail]) -> str:
     """The number of problems below the bound, the number of bounds below 1, and the tightest bound."""
     computed = [detail for detail in details if detail.bound]
     if not computed:
-        return f"no answer for {len(details)} problems, such as {details[0].about} ({details[0].measured})"
+        return f"no answer for {plural(len(details), 'problem')}, such as {details[0].about} ({details[0].measured})"
     below = sum(detail.margin >= 0.0 for detail in computed)
     tested = sum(detail.verdict != UNKNOWN for detail in computed)
     tightest = min(computed, key=lambda detail: detail.margin)
     return (
-        f"below the bound at every point in {below} of {len(details)} problems; the bound says something (is below 1, "
-        f"at some point) in {tested}; tightest: {tightest.about} ({tightest.measured})"
+        f"below the bound at every point in {below} of {plural(len(details), 'problem')}; the bound says something "
+        f"(is below 1, at some point) in {tested}; tightest: {tightest.about} ({tightest.measured})"
     )

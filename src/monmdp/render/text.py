@@ -6,6 +6,12 @@ from monmdp.problem import MonMDP
 
 #: Characters for tiles in a terminal; other tiles are shown as they are.
 GLYPHS = {".": "·", "<": "◁", ">": "▷", "^": "△", "v": "▽", "#": "█", "P": "◍", "~": "≈", "=": "≈"}
+ARROWS = {"LEFT": "←", "DOWN": "↓", "RIGHT": "→", "UP": "↑", "STAY": "•"}
+
+
+def action_symbol(label: str) -> str:
+    """An arrow for a move, the first two letters for any other action."""
+    return ARROWS.get(label, label[:2].lower())
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import __version__
+from monmdp.files import write_atomically
 from monmdp.paper.claims import check_claims
 from monmdp.render.tiles import BUTTON, TILES, agent_shapes
-from monmdp.report.data import REPLAYS, Replay, inspector_data, overview_data
+from monmdp.report.data import Replay, inspector_data, overview_data, replays_of, sensitivity_data
 from monmdp.study.results import Results
-from monmdp.study.store import write_atomically
 
-__all__ = ["REPLAYS", "Replay", "build_page", "write_page"]
+__all__ = ["Replay", "build_page", "write_page"]
 
 #: The scripts in the order in which they are concatenated.
-SCRIPTS = ("elements.js", "data.js", "chart.js", "grid.js", "overview.js", "curves.js", "claims.js", "snapshots.js",
-           "inspector.js", "main.js")  # fmt: skip
+SCRIPTS = ("elements.js", "data.js", "chart.js", "grid.js", "overview.js", "curves.js", "sensitivity.js", "claims.js",
+           "snapshots.js", "inspector.js", "main.js")  # fmt: skip
 
 #: Receives the current stage, the number of parts that are done and the number of all parts.
 Progress = Callable[[str, int, int], None]
@@ -43,13 +43,14 @@ def write_page(folder: Path | str, out: Path | None = None, progress: Progress |
     return path
 
 
-def build_page(results: Results, replays: Sequence[Replay] = REPLAYS, progress: Progress | None = None) -> str:
-    """The whole page as text."""
+def build_page(results: Results, replays: Sequence[Replay] | None = None, progress: Progress | None = None) -> str:
+    """The whole page as text; replays: the runs to look into, by default some of the folder's."""
     return assemble(page_data(results, replays, progress))
 
 
-def page_data(results: Results, replays: Sequence[Replay], progress: Progress | None) -> dict[str, Any]:
+def page_data(results: Results, replays: Sequence[Replay] | None, progress: Progress | None) -> dict[str, Any]:
     """Everything the scripts read, as plain values."""
+    replays = replays_of(results) if replays is None else replays
     done, total = count(1), len(results.cells) + sum(len(replay.agents) for replay in replays)
 
     def advance(stage: str) -> None:
@@ -63,9 +64,17 @@ def page_data(results: Results, replays: Sequence[Replay], progress: Progress | 
         "tiles": TILES,
         "marks": {"agent": agent_shapes(None), "button": BUTTON},
         **overview_data(results, partial(advance, "reading curves")),
-        "claims": [asdict(claim) for claim in check_claims(results)],
-        "inspector": inspector_data(replays, partial(advance, "training runs for the inspector")),
+        "sensitivity": sensitivity_data(results),
+        **_claims(results),
+        "inspector": inspector_data(replays, partial(advance, "training runs for the inspector"), results.agents),
     }
+
+
+def _claims(results: Results) -> dict[str, Any]:
+    """The claims about which the folder has data, and the number of the others."""
+    claims = check_claims(results)
+    checked = [asdict(claim) for claim in claims if any(one.verdict != "not enough data" for one in claim.details)]
+    return {"claims": checked, "unchecked": len(claims) - len(checked)}
 
 
 def _notes(results: Results) -> list[str]:

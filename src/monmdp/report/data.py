@@ -3,20 +3,28 @@
 import base64
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from monmdp.agents.base import AGENTS
-from monmdp.figures.style import agent_styles
+from monmdp.environments import ENVIRONMENTS
+from monmdp.errors import MonMDPError
+from monmdp.figures.sensitivity import studies
+from monmdp.figures.style import AgentStyle, agent_styles
 from monmdp.join import make
 from monmdp.machine import n_cores
+from monmdp.monitors import MONITORS
 from monmdp.problem import Floats, Integers, Layout, MonMDP
-from monmdp.statistics import steps_until_solved, wilson
+from monmdp.protocol import kind, paper_job
+from monmdp.registry import Registry, short_labels
+from monmdp.statistics import wilson
 from monmdp.study.results import CellResults, Results
 from monmdp.study.snapshots import Snapshots, take_snapshots
 from monmdp.training.curves import half_width
+from monmdp.training.job import identity
 from monmdp.training.metrics import METRICS
 
 #: Points kept of a long curve: evenly spaced ones, and early ones for a logarithmic axis.
@@ -41,18 +49,43 @@ def overview_data(results: Results, tick: Callable[[], None]) -> dict[str, Any]:
         layout = problem and problem.environment.layout
         tiles = list(layout.tiles) if layout else None
         row = [cells.get((environment, monitor, agent)) for agent in results.agents]
-        problems.append({"environment": environment, "monitor": monitor, "tiles": tiles, "cells": row})
-    styles = agent_styles(results.agents).items()
+        names = {"environment": results.labels[environment], "monitor": results.labels[monitor]}
+        problems.append({**names, "tiles": tiles, "cells": row})
     return {
         "metrics": [
             {"name": m.column, "label": m.label, "description": m.description, "integer": m.dtype is np.int64}
             for m in METRICS
         ],
-        "agents": [{"name": a, "colour": s.colour, "share": _share(results.of_agent(a))} for a, s in styles],
+        "agents": [
+            {"name": results.labels[agent], "title": agent, **look(style), "share": _share(results.of_agent(agent))}
+            for agent, style in agent_styles(results.agents).items()
+        ],
         "problems": problems,
         "axes": [steps for _, steps in axes.values()],
         "runs": sum(len(cell.seeds) for cell in results.cells.values()),
     }
+
+
+def look(style: AgentStyle) -> dict[str, Any]:
+    """Colour and dashes of a line, the dashes as SVG writes them; None for a solid line."""
+    dashes = None if isinstance(style.dashes, str) else " ".join(f"{2 * length:g}" for length in style.dashes[1])
+    return {"colour": style.colour, "dashes": dashes}
+
+
+def sensitivity_data(results: Results) -> list[dict[str, Any]]:
+    """The studies over one or two options: values of the options, and [problem, agent] of every variant."""
+    problems = {names: i for i, names in enumerate(results.problems)}
+    agents = {name: i for i, name in enumerate(results.agents)}
+    shown = []
+    for study in studies(results):
+        across, down = (*study.values, ("",))[:2]
+        cells = [[study.cells.get((one, other)[: len(study.options)]) for one in across] for other in down]
+        places = [
+            [cell and [problems[cell.environment, cell.monitor], agents[cell.agent]] for cell in line] for line in cells
+        ]
+        names = {"problem": study.problem, "agent": study.agent, "options": study.options}
+        shown.append({**names, "columns": [*map(str, across)], "rows": [*map(str, down)], "cells": places})
+    return shown
 
 
 def cell_data(cell: CellResults) -> dict[str, Any]:
@@ -62,13 +95,14 @@ def cell_data(cell: CellResults) -> dict[str, Any]:
     """
     curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
     n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
-    until = steps_until_solved(cell.steps, curves["return"], cell.target_return) if evaluated else np.inf
+    until = cell.steps_until_solved if evaluated else np.inf
     return {
         "seeds": len(cell.seeds),
         "steps": int(cell.steps[-1]),
         "solved": n_solved if evaluated else None,
         "share": [float(value) for value in wilson(n_solved, len(cell.seeds))] if evaluated else None,
         "until": number(float(np.median(until))),
+        "optimum": number(cell.optimal_return) if cell.settings["evaluation"] == "exact" else None,
         "levels": levels(cell.target_return, cell.settings.get("agent_options", {}).get("beta_bar")),
         "curves": {name: _curve(values[:, kept]) for name, values in curves.items()},
     }
@@ -122,39 +156,84 @@ def number(value: float) -> float | None:
 
 
 class Replay(NamedTuple):
-    """A problem whose runs the page replays; steps None is the paper's budget."""
+    """A problem whose runs the page replays; agents: specs. seed: the run."""
 
     environment: str
     monitor: str
     description: str
-    agents: tuple[str, ...] = ("Directed", "Optimism", "UCB")
-    steps: int | None = None
+    agents: tuple[str, ...]
+    steps: int
+    seed: int = 0
+    discount: float = 0.99
 
 
-REPLAYS = (
-    Replay("Empty", "Ask", "The agent observes a reward only if it asks, which costs 0.2 per step. An agent that stops "
-           "asking too early never learns which coin is the large one."),
-    Replay("Walk", "Button", "The button (LEFT in the start cell) turns the monitor on: rewards are then observed, and "
-           "each step costs 0.2. A small coin is near, the large coin is far away.", steps=4_000),
-    Replay("Hazard", "Button", "Toxic clouds, quicksand and small distracting coins. Rewards are observed only while "
-           "the monitor is on."),
-    Replay("RiverSwim", "Button", "The current pushes left. The large reward is at the right end, the button at the "
-           "left end."),
-)  # fmt: skip
+#: Problems that are replayed first where a folder has them.
+INSTRUCTIVE = (("Empty", "Ask"), ("Walk", "Button"), ("Hazard", "Button"), ("RiverSwim", "Button"))
+#: Largest numbers of problems and of runs that are replayed.
+MOST_PROBLEMS, MOST_REPLAYS = 4, 16
 
 
-def inspector_data(replays: Sequence[Replay], tick: Callable[[], None]) -> list[dict[str, Any]]:
-    """Problems with their runs, without problems that have no map. Calls tick after each run."""
+def replays_of(results: Results) -> list[Replay]:
+    """Some runs of a folder that can be repeated: first seeds in a few problems with a map."""
+    rank = {names: i for i, names in enumerate(INSTRUCTIVE)}
+    problems = sorted(results.problems, key=lambda names: rank.get((kind(names[0]), kind(names[1])), len(rank)))
+    chosen: list[list[CellResults]] = []
+    for names in problems:
+        cells = [cell for cell in results.of_problem(*names) if _repeatable(cell)]
+        cells = [cell for cell in cells if cell.settings["steps"] == cells[0].settings["steps"]]
+        if cells and len(chosen) < MOST_PROBLEMS:
+            chosen.append(cells)
+    replays = []
+    for cells in chosen:
+        most, first = min(len(cells), MOST_REPLAYS // len(chosen)), cells[0]
+        kept = [cells[int(i)] for i in np.linspace(0, len(cells) - 1, most).round()]
+        parts = [_summary(ENVIRONMENTS, first.environment), _summary(MONITORS, first.monitor)]
+        if len(kept) < len(cells):
+            parts.append(f"{len(kept)} of {len(cells)} agents are shown.")
+        settings = first.settings["steps"], first.seeds[0], first.settings["discount"]
+        agents = tuple(cell.settings["agent"] for cell in kept)
+        replays.append(Replay(first.environment, first.monitor, " ".join(filter(None, parts)), agents, *settings))
+    return replays
+
+
+def _repeatable(cell: CellResults) -> bool:
+    """Whether the same run can be made again from the names in the folder, and its problem has a map."""
+    if cell.problem is None or cell.problem.environment.layout is None:
+        return False
+    settings = cell.settings
+    try:
+        job = paper_job(cell.problem, settings["agent"], settings["steps"], settings["points"], settings["evaluation"])
+    except MonMDPError:
+        return False
+    return identity(job.run_settings) == cell.identity
+
+
+def _summary(registry: Registry[Any], spec: str) -> str:
+    """The first sentence about a class."""
+    return (registry.find(kind(spec)).__doc__ or "").partition("\n")[0] if kind(spec) in registry else ""
+
+
+def inspector_data(
+    replays: Sequence[Replay], tick: Callable[[], None], known: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Problems with their runs, without problems that have no map. Calls tick after each run.
+
+    known: all agents of the page, among which those of the runs have their labels and colours.
+    """
     problems = []
     for replay in replays:
-        problem = make(replay.environment, replay.monitor)
+        problem = make(replay.environment, replay.monitor, discount=replay.discount)
         if (layout := problem.environment.layout) is None:
             continue
-        runs = []
-        for agent, style in agent_styles(replay.agents).items():
-            runs.append({**_run(take_snapshots(problem, agent, steps=replay.steps)), "colour": style.colour})
+        names = list(dict.fromkeys((*known, *replay.agents)))
+        labels, styles, runs = dict(zip(names, short_labels(names), strict=True)), agent_styles(names), []
+        for agent in replay.agents:
+            with suppress(MonMDPError):  # an agent without a reward model
+                run = _run(take_snapshots(problem, agent, replay.seed, replay.steps))
+                runs.append({**run, "agent": labels[agent], "colour": styles[agent].colour})
             tick()
-        problems.append({**_problem(problem, layout), "description": replay.description, "runs": runs})
+        if runs:
+            problems.append({**_problem(problem, layout), "description": replay.description, "runs": runs})
     return problems
 
 
@@ -188,7 +267,6 @@ def _run(run: Snapshots) -> dict[str, Any]:
         arrays |= {"goals": run.goals + 1, "goalBest": best, "goalValues": np.fmax.reduce(run.goal_values, axis=-1)}
     metrics = {metric.column: getattr(run, metric.attribute) for metric in METRICS}
     return {
-        "agent": run.agent,
         "levels": levels(run.optimal_return, getattr(AGENTS.build(run.agent), "beta_bar", None)),
         "metrics": {name: pack(values) for name, values in metrics.items() if np.isfinite(values).any()},
         **{name: pack(values) for name, values in arrays.items()},

@@ -3,6 +3,7 @@
 Other executors: `monmdp.study.ray_cluster` and `monmdp.study.gpu`.
 """
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections import deque
@@ -42,7 +43,9 @@ Deliver = Callable[[Outcome], None]
 
 
 class Executor(ABC):
-    """Trains batches and updates their progress."""
+    """Trains batches and updates their progress; state: what it does until the first steps are done."""
+
+    state = "compiling kernels"
 
     @abstractmethod
     def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
@@ -105,7 +108,10 @@ class Threads(Executor):
 
 def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
     """Train the seeds of a batch one after the other; a failing seed does not stop the others, unless `fail_fast`."""
-    job, started = batch.job, time.perf_counter()
+    job = batch.job
+    with contextlib.suppress(Exception):  # the first seed raises it again
+        job.prepare()
+    started = time.perf_counter()
     finished: dict[int, Finished] = {}
     failures: list[str] = []
     for seed, progress in zip(batch.seeds, batch.progress, strict=True):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from monmdp import check
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, plural
 from monmdp.problem import Floats, Integers
 from monmdp.study.results import CellResults, Results
 from monmdp.study.store import folder_name
@@ -75,7 +75,7 @@ def runs_of(results: Curves | Path | str, average: bool = False, points: int | N
         groups = [(f"seed {seed}", [i], {"seed": seed}) for i, seed in enumerate(cell.seeds)]
         if average:
             n_seeds = len(cell.seeds)
-            groups = [(f"mean of {n_seeds} seeds", list(range(n_seeds)), {"seeds": n_seeds})]
+            groups = [(f"mean of {plural(n_seeds, 'seed')}", list(range(n_seeds)), {"seeds": n_seeds})]
         for name, rows, which in groups:
             scalars = {metric: values[rows].mean(0)[kept] for metric, values in curves.items()}
             yield RunCurve(

@@ -44,6 +44,7 @@ class RayCluster(Executor):
             _check_reachable(address)
         self._ray: Any = ray
         self._address = address
+        self.state = "starting Ray" if address is None else f"joining Ray at {address}"
 
     def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
         """Submit twice as many batches as there are cores, so that no core waits; leave the cluster at the end."""
@@ -54,6 +55,7 @@ class RayCluster(Executor):
         ray, running = self._ray, dict[Any, Batch]()
         try:
             self._join(max(batches, key=lambda batch: batch.memory))
+            self.state = "Ray trains the first runs"
             remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
             waiting = deque(batches)
             while waiting or running:

@@ -6,9 +6,11 @@ Only small summaries are kept in memory; curves are read from disk on demand.
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import fcntl
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,13 +22,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
+from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
 from monmdp.exact.solve import policy_return
 from monmdp.join import make
 from monmdp.machine import n_cores
+from monmdp.monitors import MONITORS
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
-from monmdp.study.store import KINDS, DamagedFileError, Entry, Store, read_entry, read_runs, write_parquet
+from monmdp.protocol import kind as class_name
+from monmdp.registry import Registry, differing_options, parse_spec, short_labels
+from monmdp.study.store import (
+    KINDS,
+    LABELS,
+    DamagedFileError,
+    Entry,
+    Store,
+    column_types,
+    read_entry,
+    read_runs,
+    write_parquet,
+)
+from monmdp.training.curves import SOLVED_WITHIN, half_width, solved_points
 from monmdp.training.job import recording_points
 
 if TYPE_CHECKING:
@@ -35,7 +52,16 @@ if TYPE_CHECKING:
 #: How often a folder is read when files disappear meanwhile.
 ATTEMPTS = 5
 #: Settings by which cells of the same names may differ, in the order in which a label lists them.
-_DISTINGUISHING = ("steps", "points", "discount", "evaluation", "agent_options", "problem", "trajectories")
+_DISTINGUISHING = (
+    "steps",
+    "points",
+    "discount",
+    "evaluation",
+    "agent_options",
+    "agent_code",
+    "problem",
+    "trajectories",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +135,11 @@ class CellResults:
         return self._returns["final_return"]
 
     @property
+    def final_return_ci(self) -> float:
+        """Half width of the 95% confidence interval of the mean final return; see `Curves`."""
+        return float(half_width(self.final_returns))
+
+    @property
     def target_return(self) -> float:
         """The return that can be learned; see `Curves`."""
         return float(self._returns["target_return"][0])
@@ -122,6 +153,13 @@ class CellResults:
     def solved(self) -> Booleans:
         """Whether each seed ended with the target return, [seed]."""
         return np.asarray(self._returns["solved"])
+
+    @cached_property
+    def steps_until_solved(self) -> Floats:
+        """The recorded step from which each seed stays solved, infinite if it does not end solved, [seed]."""
+        scale = 1.0 if self.problem is None else self.problem.scale
+        points = solved_points(self.curve("return"), self.target_return - SOLVED_WITHIN * scale)
+        return np.append(self.steps, np.inf)[points]
 
     @cached_property
     def problem(self) -> MonMDP | None:
@@ -172,9 +210,55 @@ class Results:
                 self.cells[names] = cell
         if required and not self.cells:
             raise MonMDPError(f"{self.folder} has no results yet; monmdp reproduce --out {self.folder} makes some.")
-        self.environments = _ordered((names[0] for names in self.cells), DEFAULT_STEPS)
-        self.monitors = _ordered((names[1] for names in self.cells), PAPER_MONITORS)
-        self.agents = _ordered((names[2] for names in self.cells), PAPER_AGENTS)
+        self._index()
+
+    def _index(self) -> None:
+        names: tuple[Iterable[str], ...] = tuple(zip(*self.cells, strict=True)) or ((), (), ())
+        orders = (DEFAULT_STEPS, PAPER_MONITORS, PAPER_AGENTS)
+        self.environments, self.monitors, self.agents = map(_ordered, names, orders)
+
+    def only(self, agents: Sequence[str]) -> Results:
+        """The same folder with some agents: names or labels in any case, or classes, which stand for their variants."""
+        chosen: set[str] = set()
+        for given in agents:
+            text = given.casefold()
+            matches = [a for a in self.agents if text in (a.casefold(), self.labels[a].casefold())]
+            matches = matches or [agent for agent in self.agents if class_name(agent).casefold() == text]
+            chosen.update(matches or [self.agents[check.find(given, self.agents, "agent", "The folder")]])
+        narrowed = copy.copy(self)
+        for derived in ("problems", "labels", "options"):
+            narrowed.__dict__.pop(derived, None)
+        narrowed.cells = {names: cell for names, cell in self.cells.items() if names[2] in chosen}
+        narrowed._index()
+        return narrowed
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Name of an environment, monitor or agent → the same with only those options that differ in this folder."""
+        kinds = (self.environments, self.monitors, self.agents)
+        return {n: label for names in kinds for n, label in zip(names, short_labels(names), strict=True)}
+
+    @cached_property
+    def options(self) -> dict[str, dict[str, Any]]:
+        """Option in which variants of an agent, environment or monitor differ → identity of a cell → its value.
+
+        The value is the resolved one, None in cells without the option. An option that two of the three have, or that
+        is also a column of the results, has a prefix, as in `monitor_cost`.
+        """
+        columns: dict[tuple[str, str], dict[str, Any]] = {}
+        for label in LABELS:
+            specs = {cell.identity: cell.settings[label] for cell in self.cells.values()}
+            values = {spec: _spec_options(label, spec) for spec in set(specs.values())}
+            for option in sorted(set().union(*differing_options(specs.values()).values())):
+                columns[label, option] = {key: values[spec].get(option) for key, spec in specs.items()}
+        for cell in self.cells.values():
+            resolved = cell.settings.get("agent_options", {})
+            for (label, option), of_cells in columns.items():
+                if label == "agent" and option in resolved:
+                    of_cells[cell.identity] = _as_value(resolved[option])
+        names = [option for _, option in columns]
+        taken = {name for name in names if names.count(name) > 1}.union(*map(column_types, KINDS))
+        return {f"{label}_{option}" if option in taken else option: v for (label, option), v in columns.items()}
 
     @property
     def damaged(self) -> list[str]:
@@ -224,8 +308,9 @@ def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "
     """All results of a folder as one Arrow table (`.to_pandas()`, `polars.from_arrow`).
 
     curves: one row per run and point: environment, monitor, agent, cell, seed, step, and the metrics return, observed,
-    visited, beta, explored. kind="tables": one row per run with final tables. Damaged files are named in a warning and
-    left out; a run in two files counts once.
+    visited, beta, explored; and one column per option in which variants differ, such as alpha (`Results.options`).
+    kind="tables": one row per run with final tables. Damaged files are named in a warning and left out; a run in two
+    files counts once.
     """
     import pyarrow as pa
 
@@ -234,8 +319,28 @@ def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "
     results = Results(folder)
     for message in results.damaged:
         warnings.warn(message, stacklevel=2)
-    tables = [cell.rows(kind, columns) for cell in results.cells.values()]
+    options = {name: values for name, values in results.options.items() if columns is None or name in columns}
+    stored = None if columns is None else [name for name in columns if name not in options]
+    types = {name: _arrow_type(values.values()) for name, values in options.items()}
+    tables = []
+    for cell in results.cells.values():
+        rows = cell.rows(kind, stored if stored != [] else ["seed"])
+        for name, values in options.items():
+            value = values[cell.identity]
+            value = str(value) if value is not None and pa.types.is_string(types[name]) else value
+            rows = rows.append_column(name, pa.repeat(pa.scalar(value, types[name]), len(rows)))
+        tables.append(rows if columns is None else rows.select(columns))
     return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+
+
+def _arrow_type(values: Iterable[Any]) -> pa.DataType:
+    """The type of a column of options: that of the values if they are of one type, else text."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(list(values)).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.string()
 
 
 def mean_curves(folder: Path | str) -> dict[str, dict[str, np.ndarray]]:
@@ -292,10 +397,36 @@ def _alone(store: Store) -> Iterator[None]:
 
 
 def _ordered(names: Iterable[str], first: Iterable[str]) -> list[str]:
-    """Known names in their own order, then all others by name."""
-    present = set(names)
-    known = [name for name in first if name in present]
-    return known + sorted(present - set(known))
+    """Names in the order of their classes, known ones first; variants of a class by name, numbers in them by size."""
+    known = {name: i for i, name in enumerate(first)}
+
+    def key(name: str) -> tuple[int, str, list[tuple[float, str]]]:
+        parts = re.split(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)", name)
+        return (
+            known.get(class_name(name), len(known)),
+            class_name(name),
+            [(float(part), "") if i % 2 else (0.0, part) for i, part in enumerate(parts)],
+        )
+
+    return sorted(set(names), key=key)
+
+
+def _spec_options(label: str, spec: str) -> dict[str, Any]:
+    """All options of an environment or monitor, or those in its spec where its class is not installed or an agent."""
+    registries: dict[str, Registry[Any]] = {"environment": ENVIRONMENTS, "monitor": MONITORS}
+    options: dict[str, Any] = {}
+    with contextlib.suppress(MonMDPError):
+        options = parse_spec(spec)[1]
+        built = registries[label].build(spec) if label in registries else None
+        options |= {} if built is None else vars(built)
+    return {option: _as_value(value) for option, value in options.items()}
+
+
+def _as_value(value: Any) -> Any:
+    """The value of an option as a number or text, so that it can be a column; a tuple as in a spec."""
+    if isinstance(value, list):
+        value = tuple(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _agent_labels(settings: dict[str, dict[str, Any]]) -> dict[str, str]:

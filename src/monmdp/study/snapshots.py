@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import Agent, HasGoal
+from monmdp.agents.base import Agent, HasGoal, new_memory
 from monmdp.errors import MonMDPError
 from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
-from monmdp.training.job import Job, on_all_states
+from monmdp.training.job import Job, PlainJob, on_all_states
 from monmdp.training.loop import advance_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record, record_point
 
@@ -22,9 +22,13 @@ class Run:
     """
 
     def __init__(self, job: Job, seed: int) -> None:
+        if isinstance(job, PlainJob):
+            raise MonMDPError(
+                f"{job.agent_name} is not compiled; only compiled agents can be watched while they learn."
+            )
         job.workers(1)  # refuses a run that does not fit into memory
         self.job, self.seed, self.tally = job, seed, Tally()
-        self.memory = job.agent.memory(job.world, job.steps, seed)
+        self.memory = new_memory(job.agent, job.world, job.steps, seed)
         self._kernels: Any = type(job.agent)
         self._keys = stream_keys(seed)
         self._cursor = new_cursor(job.world, self._keys)

@@ -17,9 +17,7 @@ import hashlib
 import json
 import os
 import re
-import socket
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +27,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError, nearest
+from monmdp.files import HOST, WriteError, write_atomically
 from monmdp.training.curves import Curves
 from monmdp.training.job import identity, recording_points
 from monmdp.training.metrics import METRICS
@@ -50,17 +49,9 @@ _LISTS = {"visit_counts": np.int64, "q": np.float64, "reward_model": np.float64}
 _RETURNS = ("optimal_return", "target_return", "final_return")
 #: The settings that readers use, with their types.
 _SETTINGS = dict.fromkeys((*LABELS, "evaluation", "problem"), str) | {"steps": int, "points": int, "discount": float}
-#: This machine in the names of temporary files.
-_HOST = re.sub(r"\W+", "-", socket.gethostname())[:60]
-_PARTIAL = re.compile(rf"\.[0-9a-f]+\.{_HOST}\.(\d+)\.partial")
+_PARTIAL = re.compile(rf"\.[0-9a-f]+\.{HOST}\.(\d+)\.partial")
 #: Seconds after which a temporary file is left over, whichever machine wrote it.
 _LEFT_OVER = 86_400.0
-#: Folders whose entries in the folders above them are on disk; each process makes sure of that once.
-_DURABLE: set[Path] = set()
-
-
-class WriteError(MonMDPError):
-    """A file that could not be written, such as on a full disk."""
 
 
 class DamagedFileError(MonMDPError):
@@ -233,7 +224,7 @@ def _check_columns(schema: Any, kind: str) -> None:
     """Raise an error unless a file has the columns of its kind; metrics may be missing, and others may be there."""
     import pyarrow as pa
 
-    types, names = _column_types(kind), set(schema.names)
+    types, names = column_types(kind), set(schema.names)
     _require(len(names) == len(schema.names), "columns: two of the same name")
     missing = types.keys() - names - {metric.column for metric in METRICS}
     _require(not missing, f"columns: no {', '.join(sorted(missing))}")
@@ -243,7 +234,7 @@ def _check_columns(schema: Any, kind: str) -> None:
         _require(actual in expected, f"type of the column {field.name!r}")
 
 
-def _column_types(kind: str) -> dict[str, Any]:
+def column_types(kind: str) -> dict[str, Any]:
     """Column → type in files of a kind."""
     import pyarrow as pa
 
@@ -260,7 +251,7 @@ def _check_rows(file: Any, kind: str, settings: Mapping[str, Any], seeds: np.nda
     import pyarrow.compute as pc
 
     metrics = {metric.column for metric in METRICS} - {"return"}
-    columns = [name for name in _column_types(kind) if name not in metrics]
+    columns = [name for name in column_types(kind) if name not in metrics]
     table = file.read(columns=columns, use_threads=False)
     for name in {*columns} - {"return"}:
         _require(not table.column(name).null_count, f"missing values of {name!r}")
@@ -374,48 +365,6 @@ def _seeds_hash(seeds: Sequence[int]) -> str:
 
 def _fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:12]
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a temporary file beside the path and rename it: readers see a whole file or none.
-
-    When this function returns, the file survives a power failure: its bytes, its name and its folders are on disk.
-    """
-    path = Path(os.path.abspath(path))
-    partial = path.with_name(f".{uuid.uuid4().hex}.{_HOST}.{os.getpid()}.partial")
-    try:
-        if not os.path.isdir(path.parent):
-            _DURABLE.difference_update(path.parents)  # they may have been removed since
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        new = []
-        for folder in path.parents:
-            _sync_folder(folder)
-            if folder in _DURABLE:
-                break
-            new.append(folder)
-        _DURABLE.update(new)
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        with contextlib.suppress(OSError, ValueError):
-            partial.unlink()
-        raise WriteError(f"{path} cannot be written: {getattr(error, 'strerror', error)}.") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Wait until the entries of a folder are on disk; nothing where the system cannot do that."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSUP, errno.EROFS, errno.EISDIR):
-            raise
 
 
 def folder_name(name: str) -> str:

@@ -18,13 +18,13 @@ from monmdp.errors import MonMDPError, shown
 from monmdp.join import make
 from monmdp.problem import Integers, MonMDP
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, paper_steps
-from monmdp.registry import construct
+from monmdp.registry import construct, grid
 from monmdp.training.job import Job, as_seeds, identity
 from monmdp.training.metrics import METRICS
 
 SWEEPS_EXPECTED = "Sweeps must be an object of monmdp.Sweep, or a list of them"
-#: The largest number of runs of a sweep.
-MOST_RUNS = 10**7
+#: The largest numbers of combinations of environment, monitor and agent, and of runs of a sweep.
+MOST_CELLS, MOST_RUNS = 10**5, 10**7
 #: Seeds per batch: few, so that little is lost when a batch is stopped, and enough for files of a reasonable size.
 BATCH = 25
 #: Measured seconds per step, per byte of the agent's memory that a step touches, and per exact evaluation.
@@ -33,8 +33,10 @@ STEP_SECONDS, BYTE_SECONDS, EVALUATION_SECONDS = 1.8e-7, 2e-10, 1e-5
 
 @dataclass(frozen=True)
 class Sweep:
-    """Rows to be multiplied; entries are names with options, as in "Ask(cost=0.5)", or objects.
+    """Rows to be multiplied; entries are names with options, as in "Ask(cost=0.5)", objects, or grids.
 
+    A grid is "Ask(cost={0.1, 0.5})", or what `monmdp.grid` returns. In a TOML file it can also be
+    {name = "Ask", grid = {cost = [0.1, 0.5]}}.
     steps: the same number for all runs; without it, each problem's number in the paper times `budget`.
     """
 
@@ -52,6 +54,9 @@ class Sweep:
         """One job per environment, monitor and agent, in order; jobs of one problem share it."""
         environments, monitors, agents = (_rows(self, name) for name in ("environments", "monitors", "agents"))
         check.discount(self.discount)
+        if (cells := len(environments) * len(monitors) * len(agents)) > MOST_CELLS:
+            sizes = f"{len(environments):,} environments × {len(monitors):,} monitors × {len(agents):,} agents"
+            raise MonMDPError(f"A sweep can have {MOST_CELLS:,} cells, not {cells:,} ({sizes}); choose smaller grids.")
         jobs = []
         for environment, monitor in itertools.product(environments, monitors):
             problem = make(environment, monitor, discount=self.discount)
@@ -71,16 +76,29 @@ class Sweep:
 
 
 def _rows(sweep: Sweep, name: str) -> list[Any]:
+    """The entries of a sweep's list, with grids, also lists that `grid` returned, replaced by their combinations."""
     entries = getattr(sweep, name)
     if isinstance(entries, str) or not isinstance(entries, Sequence):
         raise MonMDPError(f"The {name} of a sweep must be a list, not {shown(entries)}.")
     if not entries:
         raise MonMDPError(f"A sweep needs at least one of its {name}.")
-    return list(entries)
+    parts = (part for entry in entries for part in (entry if isinstance(entry, list) else [entry]))
+    return [variant for part in parts for variant in _variants(part, name)]
+
+
+def _variants(entry: Any, name: str) -> list[Any]:
+    """The variants of an entry: a spec, in which braces are a grid, a table of a TOML file, or an object."""
+    if not isinstance(entry, dict):
+        return grid(entry) if isinstance(entry, str) else [entry]
+    values = entry.get("grid", {})
+    if not {"name"} <= entry.keys() <= {"name", "grid"} or not isinstance(values, dict):
+        example = 'such as {name = "Ask", grid = {cost = [0.1, 0.5]}}'
+        raise MonMDPError(f"A table in {name} has a name and a grid, {example}, not {shown(entry)}.")
+    return grid(check.instance(entry["name"], str, f"The name of a table in {name} must be text"), **values)
 
 
 def read_sweeps(path: Path) -> list[Sweep]:
-    """Sweeps from a TOML file: one [[sweep]] table each, with the fields of `Sweep`."""
+    """Sweeps from a TOML file: one [[sweep]] table each, with the fields of `Sweep`; `envs` means `environments`."""
     try:
         content = tomllib.loads(path.read_text())
     except OSError as error:
@@ -92,6 +110,9 @@ def read_sweeps(path: Path) -> list[Sweep]:
     tables = content.pop("sweep", None)
     if not isinstance(tables, list) or not tables or content or not all(isinstance(row, dict) for row in tables):
         raise MonMDPError(f"{path} must consist of [[sweep]] tables, and nothing else.")
+    for table in tables:
+        if "envs" in table and table.setdefault("environments", table["envs"]) is not table.pop("envs"):
+            raise MonMDPError(f"In {path}, give a sweep environments or envs, which mean the same, not both.")
     return [construct(Sweep, table) for table in tables]
 
 

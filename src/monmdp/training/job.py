@@ -3,24 +3,32 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from functools import cached_property
-from itertools import islice
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, cached_property
+from itertools import count, islice
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes
-from monmdp.errors import InvalidActionError, MonMDPError, shown
+from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes, new_memory, own_options
+from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
-from monmdp.kernels.returns import new_evaluator
+from monmdp.kernels.compile import on_compilation
+from monmdp.kernels.returns import new_evaluator, sampled_return
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import Integers, MonMDP, checked_problem
+from monmdp.registry import is_built_in
+from monmdp.simulation import Simulation
+from monmdp.training.compile_errors import explained
 from monmdp.training.curves import Curves
+from monmdp.training.fingerprint import Code, code_of
+from monmdp.training.learner import PlainAgent, interact, is_plain, policy_of, q_of, value_of
 from monmdp.training.loop import loop_of, new_cursor, stream_keys
-from monmdp.training.metrics import Tally
+from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact, is_deterministic
 
 EVALUATIONS = ("exact", "sampled", "none")
@@ -31,6 +39,9 @@ MOST_POINTS, MOST_SEEDS = 10**7, 10**6
 TEST_EPISODES = 100
 #: Increased when the same settings give other numbers than before; part of every identity.
 TRAJECTORIES = 1
+
+#: Agent class of a user → its code when it was compiled.
+_COMPILED: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 #: The result of one seed: its record, and its final tables by name.
 Finished = tuple[Any, dict[str, Any]]
@@ -72,6 +83,7 @@ class Target:
         self.steps = check.steps(steps, what="The number of steps")
         self.point_steps = recording_points(self.steps, points)
         self.world = compact(problem)
+        self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
         self._minimum_reward = minimum_reward
 
     @cached_property
@@ -89,9 +101,17 @@ class Target:
         lowest = visible_bounds(self.problem).minimum_reward if lowest is None else lowest
         return solve(self.problem, minimum_reward=lowest).cautious_return
 
-    def settings(self, agent: str, agent_class: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Every setting that the numbers of a run depend on, as plain values."""
+    def settings(
+        self, agent: str, agent_class: str, options: Mapping[str, Any], agent_code: str | None = None
+    ) -> dict[str, Any]:
+        """Every setting that the numbers of a run depend on, as plain values.
+
+        agent_code: the hash of the agent's code if it is not built in. The code of environments and monitors need not
+        be known: the hash of the problem is one of the arrays that they become.
+        """
+        code = {} if agent_code is None else {"agent_code": agent_code}
         return {
+            **code,
             "trajectories": TRAJECTORIES,
             "environment": self.problem.environment.name,
             "monitor": self.problem.monitor.name,
@@ -140,6 +160,9 @@ class Job(Target):
     them is also the lower bound for rewards that can never be observed.
     """
 
+    agent_code: str | None = None
+    _failure: MonMDPError | None = None
+
     def __init__(
         self,
         problem: MonMDP,
@@ -154,32 +177,56 @@ class Job(Target):
         given = AGENTS.build(agent)
         self.agent_name, self.agent = given.name, given.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(visible_bounds(problem)))
-        self.episodes = {"exact": 0, "none": -1}.get(evaluation, 1 if is_deterministic(self.world) else TEST_EPISODES)
         kernels: Any = type(self.agent)
         self.loop = loop_of(kernels)
+        if not is_built_in(kernels):
+            code = code_of(kernels)
+            _report_unused(kernels.__name__, own_options(kernels), code)
+            self.agent_code = code.digest
+            if _COMPILED.setdefault(kernels, code.digest) != code.digest:
+                raise MonMDPError(
+                    f"Something that the code of {kernels.__name__} uses was changed after it was compiled, such as a "
+                    "global constant; define its kernels and its class again."
+                )
 
     @cached_property
     def run_settings(self) -> dict[str, Any]:
         """The settings of this job's runs."""
         options = {field.name: getattr(self.agent, field.name) for field in dataclasses.fields(self.agent)}
-        return self.settings(self.agent_name, type(self.agent).__name__, options)
+        return self.settings(self.agent_name, type(self.agent).__name__, options, self.agent_code)
 
     def workers(self, threads: int | None = None) -> int:
         """Number of seeds that can run side by side, limited by cores and memory."""
         wanted = n_cores() if threads is None else check.whole(threads, 1, "The number of threads")
         need, pairs = memory_bytes(self.agent, self.world, self.steps), self.world.n_states * self.world.n_actions
-        runner = f"A seed of {type(self.agent).__name__} in {self.problem.name}"
+        runner = f"A seed of {self.agent_name.partition('(')[0]} in {self.problem.name}"
         advice = "choose a smaller problem, or an agent without a quadratic table, such as DirectedModel"
-        room = check_memory(need, f"{runner} with {pairs:,} pairs and {self.steps:,} steps", advice)
+        room = check_memory(need, f"{runner} with {plural(pairs, 'pair')} and {plural(self.steps, 'step')}", advice)
         return max(1, min(wanted, room // max(need, 1)))
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
-        memory = self.agent.memory(self.world, self.steps, seed)
+        return record, self.tables(self._run(seed, self.point_steps, record, progress, stop))
+
+    def prepare(self, announce: Callable[[str], None] | None = None) -> None:
+        """Compile the loop, or load it from disk, so that the time of a run does not include it.
+
+        announce: called with a sentence before the loop is compiled.
+        """
+        name, kept = type(self.agent).__name__, is_built_in(type(self.agent))
+        sentence = f"Compiling {name} (once{', later runs load it' if kept else ' per process'}) …"
+        with on_compilation(self.loop, lambda: announce(sentence) if announce is not None else None):
+            self._run(0, self.point_steps[:0], new_record(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
+
+    def _run(self, seed: int, point_steps: Integers, record: Any, progress: Integers, stop: Integers) -> Any:
+        """The memory of one seed after training up to the last of some recording points."""
+        if self._failure is not None:
+            raise self._failure
+        memory = new_memory(self.agent, self.world, self.steps, seed)
         keys = stream_keys(seed)
         try:
             self.loop(
-                self.world, memory, keys, new_cursor(self.world, keys), Tally(), self.point_steps, self.episodes,
+                self.world, memory, keys, new_cursor(self.world, keys), Tally(), point_steps, self.episodes,
                 new_evaluator(self.world), record, progress, stop,
             )  # fmt: skip
         except InvalidActionError:
@@ -187,7 +234,12 @@ class Job(Target):
                 f"act of {type(self.agent).__name__} returned an action that is not a whole number from 0 to "
                 f"{self.world.n_actions - 1}."
             ) from None
-        return record, self.tables(memory)
+        except Exception as error:
+            self._failure = explained(type(self.agent), memory, error)
+            if self._failure is None:
+                raise
+            raise self._failure from None
+        return memory
 
     def tables(self, memory: Any) -> dict[str, Any]:
         """The final tables of a memory."""
@@ -199,9 +251,88 @@ class Job(Target):
         }
 
 
+class PlainJob(Job):
+    """A learner in plain Python in a problem; seeds share it."""
+
+    def __init__(
+        self, problem: MonMDP, agent: PlainAgent, steps: int, points: int | None = None, evaluation: str = "exact",
+        minimum_reward: float | None = None,
+    ) -> None:  # fmt: skip
+        Target.__init__(self, problem, steps, points, evaluation, minimum_reward)
+        code = code_of(agent.source)
+        _report_unused(agent.source.__name__, agent.options, code)
+        self.agent: Any = agent
+        self.agent_name, self.agent_code = agent.name, code.digest
+
+    @cached_property
+    def run_settings(self) -> dict[str, Any]:
+        """The settings of this job's runs."""
+        return self.settings(self.agent_name, self.agent.source.__name__, self.agent.options, self.agent_code)
+
+    def prepare(self, announce: Callable[[str], None] | None = None) -> None:
+        """Nothing is compiled."""
+
+    def run(
+        self,
+        seed: int,
+        record: Any,
+        progress: Integers,
+        stop: Integers,
+        watch: Callable[[int, int], None] | None = None,
+    ) -> Finished:
+        """Train one seed; watch is called with the seed and the steps done at every recording point."""
+        problem, learner = self.problem, self.agent.learner(self.problem, seed)
+        key, clock, points = stream_keys(seed).evaluation, np.zeros(1, np.int64), count(1)
+
+        def evaluate(step: int) -> float:
+            progress[:] = step, next(points)
+            if watch is not None:
+                watch(seed, step)
+            if self.evaluation == "exact":
+                return policy_return(problem, policy_of(problem, learner))
+            if self.evaluation == "none":
+                return np.nan
+            q = np.zeros((self.world.n_states, self.world.n_actions))
+            q[: self.world.n_acting_states] = q_of(problem, learner)[problem.reachable]
+            return float(sampled_return(self.world, q, self.episodes, key, clock))
+
+        simulation = Simulation(problem, seed)
+        result, visits = interact(simulation, learner, problem.env_pair, self.point_steps, evaluate, stop)
+        q = np.asarray(value_of(learner, "q", np.full(visits.shape, np.nan)), np.float64)
+        tables = {"visits": visits[problem.reachable], "q": q[problem.reachable]}
+        return result, {**tables, "reward_model": np.zeros(0), "remarks": []}
+
+
+def _report_unused(owner: str, options: Iterable[str], code: Code) -> None:
+    """Warn of options that no code reads; not where the code reads all fields at once."""
+    if code.reads.isdisjoint(("__dict__", "asdict", "astuple", "fields", "replace", "vars")):
+        for name in options:
+            if name not in code.reads:
+                _warn_once(f"The option {name!r} of {owner} changes nothing: its kernels and methods do not read it.")
+
+
+@cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, MonMDPWarning, stacklevel=4)
+
+
 def identity(settings: Mapping[str, Any]) -> str:
     """A hash of settings: runs that differ in any of them never share results."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def job_of(
+    problem: MonMDP,
+    agent: Any,
+    steps: int,
+    points: int | None = None,
+    evaluation: str = "exact",
+    defaults: Mapping[str, Any] | None = None,
+) -> Job:
+    """The job of a compiled agent or of one in plain Python."""
+    if is_plain(agent):
+        return PlainJob(problem, PlainAgent(agent), steps, points, evaluation, (defaults or {}).get("minimum_reward"))
+    return Job(problem, agent, steps, points, evaluation, defaults)
 
 
 def on_all_states(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:
@@ -218,4 +349,8 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
-    return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return f"{type(value).__name__} {code_of(value).digest}"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes
+from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes, new_memory
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
-from monmdp.errors import MonMDPError, shown
+from monmdp.errors import MonMDPError, plural, shown
 from monmdp.exact.structure import Bounds, annuity
 from monmdp.join import never_observable_pairs
 from monmdp.machine import check_memory
@@ -27,7 +27,7 @@ from monmdp.problem import Floats, Integers
 from monmdp.rng import stream, uniform
 from monmdp.simulation import Outcome
 from monmdp.training.job import recording_points
-from monmdp.training.record import interact
+from monmdp.training.learner import interact
 from monmdp.world import World
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ class LiveCurves:
     reward_model: Floats
 
     def __repr__(self) -> str:
+        steps, observed, visited = self.steps[-1], self.record.observed[-1], self.record.visited[-1]
         return (
-            f"LiveCurves({self.agent}, {int(self.steps[-1])} steps: estimated return {self.record.returns[-1]:.4f}, "
-            f"{int(self.record.observed[-1])} rewards observed, {int(self.record.visited[-1])} pairs visited)"
+            f"LiveCurves({self.agent}, {plural(int(steps), 'step')}: estimated return {self.record.returns[-1]:.4f}, "
+            f"{plural(int(observed), 'reward')} observed, {plural(int(visited), 'pair')} visited)"
         )
 
 
@@ -124,7 +125,7 @@ class LiveLearner:
     def __init__(self, agent: Agent, game: LiveSimulation, steps: int, seed: int, discount: float) -> None:
         world = game.world(discount)
         check_memory(memory_bytes(agent, world, steps), f"{agent.name} with {world.n_states:,} states", SMALLER)
-        self.agent, self.memory = agent, agent.memory(world, steps, seed)
+        self.agent, self.memory = agent, new_memory(agent, world, steps, seed)
         self.kernels: Any = type(agent)
         self.sees_everything = agent.sees_everything
         self._key, self._step = np.uint64(stream(seed, "agent")), 0

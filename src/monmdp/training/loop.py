@@ -18,6 +18,7 @@ from monmdp.kernels.compile import kernel
 from monmdp.kernels.returns import exact_return, sampled_return
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
 from monmdp.problem import Dynamics
+from monmdp.registry import is_built_in
 from monmdp.rng import stream
 from monmdp.training.metrics import count_step, record_point
 from monmdp.world import World
@@ -127,7 +128,8 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
 
 @cache
 def advance_of(agent: Any) -> Any:
-    """The compiled training steps of an agent class; `loop_of` contains them, which compiles faster than a call."""
+    """The compiled training steps of an agent class; those of this package are cached on disk, and their actions are
+    not checked. `loop_of` inlines them, which takes less time to compile than a call."""
     names = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
     return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)}, inline="always")
 
@@ -139,15 +141,7 @@ def loop_of(agent: Any) -> Any:
 
 
 def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
-    """A compiled copy of a body with an agent's own kernels in place of the placeholders.
-
-    Those of this package are cached on disk.
-    """
+    """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
     return kernel(copy, cache=is_built_in(agent), **options)
-
-
-def is_built_in(agent: Any) -> bool:
-    """Whether an agent class belongs to this package; actions of others are checked, and their loops are not cached."""
-    return bool(agent.__module__.startswith("monmdp."))

@@ -1,6 +1,8 @@
 /* Line charts with bands. A chart is drawn again when its size or content changes; its only state is a cursor. */
 
 const MARGIN = { top: 22, right: 14, bottom: 38, left: 52 };
+/** The most curves in the list of values at the cursor. */
+const TIP_ROWS = 12;
 /** The area inside the axes, with space for the width of lines. */
 const CLIP = `inset(${MARGIN.top - 3}px ${MARGIN.right}px ${MARGIN.bottom - 3}px ${MARGIN.left}px) view-box`;
 
@@ -42,9 +44,7 @@ function extent(arrays, log, empty) {
 /** The range of the y axis: as given, else around all bands and lines. */
 function yRange({ range, series, lines, yLog, fromZero }) {
   if (range) return range;
-  const edges = series.flatMap(({ mean, half }) =>
-    [-1, 1].map((side) => mean.map((v, i) => v + side * (half?.[i] ?? 0))),
-  );
+  const edges = series.flatMap(({ mean, band }) => [mean, ...(band ?? [])]);
   const [low, high] = extent([lines.map(({ value }) => value), ...edges], yLog, yLog ? [0.01, 1] : [0, 1]);
   if (yLog) return [low / 1.3, high * 1.3];
   const space = (high - low) * 0.05 || Math.abs(high) * 0.1 || 1;
@@ -58,23 +58,21 @@ function nearest(values, target) {
 }
 
 /** SVG paths of a curve and of its band through all values that can be drawn. */
-function curvePaths({ x, mean, half }, scales, { xLog, yLog }) {
+function curvePaths({ x, mean, band }, scales, { xLog, yLog }) {
   const drawable = (i) => Number.isFinite(mean[i]) && !(xLog && x[i] <= 0) && !(yLog && mean[i] <= 0);
   const indices = [...x.keys()].filter(drawable);
   const lowest = yLog ? scales.range[0] : -Infinity;
-  const edge = (side) =>
-    indices.map((i) => {
-      const value = Math.max(mean[i] + side * (half?.[i] ?? 0), lowest);
-      return `${scales.x(x[i]).toFixed(1)},${scales.y(value).toFixed(1)}`;
-    });
+  const edge = (values) =>
+    indices.map((i) => `${scales.x(x[i]).toFixed(1)},${scales.y(Math.max(values[i], lowest)).toFixed(1)}`);
   const path = (points) => (points.length > 0 ? `M${points.join("L")}` : "");
-  return { curve: path(edge(0)), band: path([...edge(1), ...edge(-1).reverse()]) };
+  const [low, high] = band ?? [mean, mean];
+  return { curve: path(edge(mean)), shade: path([...edge(high), ...edge(low).reverse()]) };
 }
 
 /**
- * A chart in `host`. draw(spec) shows series [{name, colour, x, mean, half, strong}] and lines [{value, text}] with the
- * options xLog, yLog, range, fromZero, format and unknown. mark(step) draws a vertical line. A chart with onPick calls
- * it with the step of a click; one without can be read with the arrow keys.
+ * A chart in `host`. draw(spec) shows series [{name, colour, dashes, x, mean, half, band, strong}] and lines [{value,
+ * text}] with the options xLog, yLog, range, fromZero, format and unknown; band is [low, high] or null. mark(step) draws
+ * a vertical line. xTexts are texts at the steps 0, 1, …, which are values of the option xLabel. A chart with onPick calls it with the step of a click; one without can be read with the arrow keys.
  */
 function makeChart(host, { label, height, onPick }) {
   const listeners = {
@@ -105,7 +103,7 @@ function makeChart(host, { label, height, onPick }) {
       range,
     };
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    picture.replaceChildren(drawAxes(scales, width, height), drawCurves(), ...drawLevels(), element("g"));
+    picture.replaceChildren(drawAxes(scales, width, height, spec), drawCurves(), ...drawLevels(), element("g"));
     showCursor();
   }
 
@@ -114,12 +112,13 @@ function makeChart(host, { label, height, onPick }) {
     const shapes = spec.series
       .toSorted((one, other) => one.strong - other.strong)
       .map((series) => ({ ...series, ...curvePaths(series, scales, spec) }));
-    const bands = shapes.map(({ colour, half, band }) => {
-      const filled = { fill: "var(--tone)", "fill-opacity": 0.16 };
-      return half ? element("path", { class: "band", d: band, "--colour": colour, ...filled }) : null;
+    const bands = shapes.map(({ colour, band, shade, strong }) => {
+      const filled = { fill: "var(--tone)", "fill-opacity": strong ? 0.2 : 0.14 };
+      return band ? element("path", { class: "band", d: shade, "--colour": colour, ...filled }) : null;
     });
-    const curves = shapes.map(({ name, colour, strong, curve }) => {
-      const drawn = { fill: "none", stroke: "var(--tone)", "stroke-width": strong ? 3 : 1.75, "data-name": name };
+    const curves = shapes.map(({ name, colour, dashes, strong, curve }) => {
+      const width = { "stroke-width": strong ? 3 : 1.75, "stroke-dasharray": dashes };
+      const drawn = { fill: "none", stroke: "var(--tone)", ...width, "data-name": name };
       return element("path", { class: "curve", d: curve, "--colour": colour, ...drawn });
     });
     return element("g", { "clip-path": CLIP }, bands, curves);
@@ -155,8 +154,11 @@ function makeChart(host, { label, height, onPick }) {
     overlay.append(line(`M${pixel},${MARGIN.top}V${height - MARGIN.bottom}`, "muted", "2 2"), ...circles);
     if (cursor === null) return;
     const sorted = points.sort((one, other) => (other.value || -Infinity) - (one.value || -Infinity));
-    const rows = sorted.map((point) => row({}, colouredName(point), [estimateText(point.estimate, spec)]));
-    tip.replaceChildren(element("p", {}, `step ${countText(cursor)}`), element("table", {}, rows));
+    const shown = sorted.filter(({ strong }, i) => strong || sorted.length <= TIP_ROWS || i < TIP_ROWS - 2);
+    const rows = shown.map((point) => row({}, colouredName(point), [estimateText(point.estimate, spec)]));
+    const more = sorted.length > shown.length ? element("p", {}, `… and ${sorted.length - shown.length} more`) : null;
+    const where = spec.xTexts ? `${spec.xLabel} ${spec.xTexts[cursor]}` : `step ${countText(cursor)}`;
+    tip.replaceChildren(element("p", {}, where), element("table", {}, rows), more ?? "");
     const left = pixel + 14 + tip.offsetWidth > width ? pixel - 14 - tip.offsetWidth : pixel + 14;
     tip.style.left = `${Math.max(0, Math.min(left, width - tip.offsetWidth))}px`;
   }
@@ -202,9 +204,9 @@ function makeChart(host, { label, height, onPick }) {
 const line = (d, colour, dashes) => element("path", { d, stroke: `var(--${colour})`, "stroke-dasharray": dashes });
 
 /** Grid lines, ticks and their numbers. */
-function drawAxes({ x, y }, width, height) {
+function drawAxes({ x, y }, width, height, { xTexts, xLabel = "training step" }) {
   const [left, right, bottom] = [MARGIN.left, width - MARGIN.right, height - MARGIN.bottom];
-  const xTicks = x.ticks(width < 460 ? 3 : 6);
+  const xTicks = xTexts ? [...xTexts.keys()] : x.ticks(width < 460 ? 3 : 6);
   const yTicks = y.ticks(height < 200 ? 3 : 5);
   const text = (attributes, ...content) => element("text", { "text-anchor": "end", ...attributes }, content);
   const xText = { class: "tick-x", y: bottom + 17, "text-anchor": "middle" };
@@ -215,7 +217,7 @@ function drawAxes({ x, y }, width, height) {
     line(yTicks.map((tick) => `M${left},${y(tick)}H${right}`).join(""), "line"),
     line(`M${left},${bottom}H${right}${xTicks.map((tick) => `M${x(tick)},${bottom}v4`).join("")}`, "muted"),
     yTicks.map((tick) => text({ ...yText, y: y(tick) + 4 }, shortText(tick))),
-    xTicks.map((tick) => text({ ...xText, x: x(tick) }, shortText(tick))),
-    text({ x: right, y: height - 4 }, "training step"),
+    xTicks.map((tick) => text({ ...xText, x: x(tick) }, xTexts ? xTexts[tick] : shortText(tick))),
+    text({ x: right, y: height - 4 }, xLabel),
   );
 }

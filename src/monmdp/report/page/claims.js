@@ -8,7 +8,8 @@ function verdictBadge(verdict) {
 }
 
 function makeClaims(host) {
-  const counts = Object.keys(VERDICTS).map((verdict) => {
+  const verdicts = Object.keys(VERDICTS).filter((one) => page.claims.some(({ verdict }) => verdict === one));
+  const counts = verdicts.map((verdict) => {
     const count = page.claims.filter((claim) => claim.verdict === verdict).length;
     return element("span", {}, element("b", {}, String(count)), " ", verdictBadge(verdict));
   });
@@ -23,6 +24,7 @@ function makeClaims(host) {
       details.length > 1 ? allChecks(details) : null,
     ),
   );
+  if (page.unchecked > 0) byId("claims-caption").append(` ${plural(page.unchecked, "other claim")} of the paper are about runs that this folder does not have.`);
   host.append(element("p", { class: "legend" }, counts), element("div", { class: "panel" }, claims));
 }
 

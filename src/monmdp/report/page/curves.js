@@ -1,9 +1,12 @@
 /* The chosen problem: curves of all agents, and their numbers. */
 
+/** Up to this number of agents, all have bands, no filter is needed, and the overview has one column per agent. */
+const FEW_AGENTS = 8;
+
 /** Fills `host`; returns show(problem, agent). */
 function makeCurves(host) {
-  const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set() };
-  const { title, subtitle, choices, chartTitle, plot, empty, toggles, numbers } = partsOf(host);
+  const state = { problem: null, agent: 0, metric: metrics[0], xLog: false, zoomed: false, hidden: new Set(), words: [] };
+  const { title, subtitle, choices, chartTitle, plot, empty, filter, toggles, numbers } = partsOf(host);
   const titles = metrics.map((metric) => metric.title);
   const range = choice("Range", ["Full", "Near optimum"], 0, (index) => update({ zoomed: index === 1 }));
   choices.append(
@@ -15,48 +18,85 @@ function makeCurves(host) {
 
   function update(changes) {
     Object.assign(state, changes);
-    const { problem, agent, metric, xLog, hidden } = state;
+    const { problem, agent, metric, xLog } = state;
     const cell = problem.cells[agent];
     const runs = ` · ${plural(cell.seeds, "seed")} · ${countText(cell.steps)} training steps per seed`;
     title.textContent = problemName(problem);
     subtitle.replaceChildren(element("b", {}, colouredName(page.agents[agent])), runs);
-    numbers.replaceChildren(numbersOf(problem, agent));
-    const series = curvesOf(state);
+    numbers.replaceChildren(numbersOf(problem, agent, matching));
+    const series = curvesOf(state, shown);
     const lines = levelLines(problem.cells, metric);
-    const banded = problem.cells.some((cell) => cell?.seeds > 1);
     range.disabled = metric.name !== "return" || lines.length === 0;
-    const remark = banded ? " Mean over seeds with 95% interval." : "";
+    const bands = series.filter(({ band }) => band).length;
+    const owner = bands < series.length ? " of the chosen agent" : "";
+    const remark = bands > 0 ? ` Mean over seeds with 95% interval${owner}.` : "";
     chartTitle.replaceChildren(element("b", {}, metric.description), remark);
     plot.hidden = series.length === 0;
     empty.hidden = series.length > 0;
     const zoom = state.zoomed && !range.disabled ? nearLevels(lines) : null;
     chart.draw({ ...metric, series, lines, range: zoom, xLog });
     problem.cells.forEach((cell, index) => {
+      toggles.children[index].hidden = !matching(index);
       toggles.children[index].disabled = cell === null;
-      toggles.children[index].setAttribute("aria-pressed", cell !== null && !hidden.has(index));
+      toggles.children[index].setAttribute("aria-pressed", cell !== null && shown(index));
     });
   }
+
+  /** Whether the name of an agent has all words of the filter. */
+  function matching(index) {
+    const name = page.agents[index].title.toLowerCase();
+    return state.words.every((word) => name.includes(word));
+  }
+
+  const shown = (index) => matching(index) && !state.hidden.has(index);
 
   function toggle(agent) {
     if (!state.hidden.delete(agent)) state.hidden.add(agent);
     update({});
   }
 
+  /** Switches all agents that match the filter on or off. */
+  function switchAll(on) {
+    for (const index of page.agents.keys()) if (matching(index)) state.hidden[on ? "delete" : "add"](index);
+    update({});
+  }
+
+  const search = { type: "search", placeholder: "Filter agents", "aria-label": "Filter agents by words in their names" };
+  filter.hidden = page.agents.length <= FEW_AGENTS;
+  filter.append(
+    element("input", { ...search, oninput: ({ target }) => update({ words: target.value.toLowerCase().split(/\s+/) }) }),
+    element("button", { onclick: () => switchAll(true) }, "All"),
+    element("button", { onclick: () => switchAll(false) }, "None"),
+  );
   toggles.append(
-    ...page.agents.map((agent, index) => element("button", { onclick: () => toggle(index) }, colouredName(agent))),
+    ...page.agents.map((agent, index) =>
+      element("button", { title: agent.title, onclick: () => toggle(index) }, colouredName(agent)),
+    ),
   );
 
   return (problem, agent) => update({ problem: page.problems[problem], agent });
 }
 
-/** The curves to draw: of agents that have runs, are not hidden, and have the metric. */
-function curvesOf({ problem, metric, hidden, agent: chosen }) {
-  return page.agents.flatMap(({ name, colour }, index) => {
+/** The curves to draw: of agents that have runs, are shown, and have the metric. Of many, one has a band. */
+function curvesOf({ problem, metric, agent: chosen }, shown) {
+  const indices = [...page.agents.keys()].filter((i) => problem.cells[i]?.curves[metric.name] && shown(i));
+  return indices.map((index) => {
     const cell = problem.cells[index];
-    const curve = cell?.curves[metric.name];
-    if (!curve || hidden.has(index)) return [];
-    return [{ ...curve, name, colour, x: page.axes[cell.axis], strong: index === chosen }];
+    const curve = { ...cell.curves[metric.name], x: page.axes[cell.axis] };
+    const strong = index === chosen;
+    const banded = curve.half && (strong || indices.length <= FEW_AGENTS);
+    return { ...page.agents[index], ...curve, band: banded ? bandOf(curve, cell, metric) : null, strong };
   });
+}
+
+/** The lower and the upper end of intervals, cut where no value can be: at the optimum, and at 0 and the step. */
+function bandOf({ x, mean, half }, { optimum }, { name, integer }) {
+  const counted = integer ? (i) => x[i] : () => ({ return: optimum, explored: 1 })[name] ?? Infinity;
+  const lowest = name === "return" ? -Infinity : 0;
+  return [
+    mean.map((value, i) => Math.max(value - half[i], lowest)),
+    mean.map((value, i) => Math.max(Math.min(value + half[i], counted(i)), value)),
+  ];
 }
 
 /** A range around the lines of a chart that shows differences of a few percent. */
@@ -75,12 +115,13 @@ function untilText({ solved, until }) {
 /** The final value of a metric over the seeds of a cell. */
 const finalText = (cell, metric) => estimateText(cell.curves[metric.name]?.final ?? [null, null], metric);
 
-/** A table with the outcome and the final metrics of all agents. */
-function numbersOf(problem, chosen) {
+/** A table with the outcome and the final metrics of all agents that match the filter. */
+function numbersOf(problem, chosen, matching) {
   const shown = metrics.filter((metric) => problem.cells.some((cell) => cell?.curves[metric.name]));
   const headings = ["Agent", "Solved", "Steps until solved", ...shown.map(({ title }) => title)];
   const rows = page.agents.map((agent, index) => {
     const cell = problem.cells[index];
+    if (!matching(index)) return null;
     if (cell === null) return row({}, colouredName(agent), ["no runs"]);
     const values = [solvedText(cell), untilText(cell), ...shown.map((metric) => finalText(cell, metric))];
     return row({ "aria-current": index === chosen }, colouredName(agent), values);

@@ -49,5 +49,9 @@ function choice(legend, texts, chosen, onChange) {
   return element("fieldset", { class: "choice" }, element("legend", {}, legend), element("div", {}, labels));
 }
 
-/** A name with a dot in its colour, of an agent or of a curve. */
-const colouredName = ({ name, colour }) => [element("i", { class: "dot", "--colour": colour }), name];
+/** A name after a sample of its line, of an agent or of a curve. */
+function colouredName({ name, colour, dashes }) {
+  const drawn = { d: "M0,5H26", stroke: "var(--tone)", "stroke-width": 3, "stroke-dasharray": dashes };
+  const sample = { class: "sample", "aria-hidden": true, width: 26, height: 10, viewBox: "0 0 26 10" };
+  return [element("svg", { ...sample, "--colour": colour }, element("path", drawn)), name];
+}

@@ -3,10 +3,6 @@
 const FRAME_MS = 90; // per snapshot while playing
 
 function makeInspector(host) {
-  if (page.inspector.length === 0) {
-    host.replaceChildren("No run can be shown: none of the problems has a map.");
-    return;
-  }
   const { problems, agents, layers, description, playButton, slider, step, ...parts } = partsOf(host);
   const state = { problem: null, run: null, agent: 0, index: 0, layer: "visits", timer: null };
   let charts = [];
@@ -86,7 +82,7 @@ function metricChart(run, metric, onSelect) {
   const onPick = (step) => onSelect(nearest(run.steps, step));
   const chart = makeChart(plot, { label: `${metric.title}, with a line at the step shown`, height: 140, onPick });
   const mean = run.metrics[metric.name];
-  const series = [{ name: run.agent, colour: run.colour, x: run.steps, mean, half: null, strong: true }];
+  const series = [{ name: run.agent, colour: run.colour, x: run.steps, mean, half: null, band: null, strong: true }];
   chart.draw({ ...metric, series, lines: levelLines([run], metric), range: null, xLog: false });
   const show = (index) => {
     title.replaceChildren(`${metric.title} `, element("b", {}, estimateText([mean[index], null], metric)));

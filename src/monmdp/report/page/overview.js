@@ -1,11 +1,14 @@
-/* The overview: one card per environment, one row per monitor, one column per agent. */
+/* The overview: one card per environment, one row per monitor, one column per agent; many agents are rows instead. */
 
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /** Fills `host`; onChoose(problem, agent) is called with indices. Returns select(problem, agent). */
 function makeOverview(host, onChoose) {
   const environments = Map.groupBy(page.problems.entries(), ([, { environment }]) => environment);
-  host.style.setProperty("--agents", page.agents.length);
+  const most = Math.max(...[...environments.values()].map((problems) => problems.length));
+  const many = page.agents.length > FEW_AGENTS;
+  host.style.setProperty("--columns", many ? most : page.agents.length);
+  host.style.setProperty("--first", many ? "200px" : "72px");
   for (const [name, problems] of environments) host.append(environmentCard(name, problems, onChoose));
   const buttons = [...host.querySelectorAll("button")];
   const rows = [...host.querySelectorAll("tbody tr")];
@@ -23,15 +26,17 @@ function makeOverview(host, onChoose) {
 
 function environmentCard(environment, problems, onChoose) {
   const tiles = problems.map(([, problem]) => problem.tiles).find((map) => map !== null);
-  const headings = page.agents.map(({ name }) => element("span", { title: name }, name));
-  const rows = problems.map(([index, problem]) => {
-    const cells = problem.cells.map((cell, agent) => overviewCell(problem, index, cell, agent, onChoose));
-    return row({}, problem.monitor, cells);
-  });
+  const cellOf = ([index, problem], agent) => overviewCell(problem, index, problem.cells[agent], agent, onChoose);
+  const [agents, monitors] = [page.agents.map(({ name }) => name), problems.map(([, { monitor }]) => monitor)];
+  const many = agents.length > FEW_AGENTS;
+  const rows = many
+    ? page.agents.map((agent, i) => row({}, colouredName(agent), problems.map((problem) => cellOf(problem, i))))
+    : problems.map((problem, i) => row({}, monitors[i], agents.map((_, agent) => cellOf(problem, agent))));
+  const headings = (many ? monitors : agents).map((name) => element("span", { title: name }, name));
   const map = tiles ? drawMap(tiles, `Map of ${environment}`) : null;
   return element(
     "div",
-    { class: "card", role: "group", "aria-label": `${environment}: percent of seeds solved` },
+    { class: `card${many ? " many" : ""}`, role: "group", "aria-label": `${environment}: percent of seeds solved` },
     element("header", {}, element("h3", {}, environment), map),
     table({}, ["", ...headings], rows),
   );
@@ -80,7 +85,7 @@ function scoreBars() {
     element(
       "li",
       {},
-      element("span", {}, name),
+      element("span", { title: name }, name),
       element("span", { class: "bar", "--t": share ?? 0, "--colour": colour }),
       element("b", {}, share === null ? "–" : percentText(share)),
     ),
