@@ -449,4 +449,4 @@ class DirectedModel(Agent):
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Searches while acting, and all values for an evaluation."""
         pairs = world.n_states * world.n_actions
-        return 8e-6 + 8e-9 * pairs, 5e-5 + 3e-7 * pairs
+        return 4e-7 + 1.2e-9 * pairs, 1e-5 + 6e-8 * pairs

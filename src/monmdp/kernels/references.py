@@ -32,7 +32,8 @@ class Reference(types.Type):
     """The type of a pointer to a named tuple, by the type of the tuple."""
 
     def __init__(self, target: Any) -> None:
-        self.target, kind = target, target.instance_class
+        self.target, self.types = target, target.types
+        kind = self.instance_class = target.instance_class
         digest = hashlib.sha256(f"{kind.__module__} {target}".encode()).hexdigest()[:16]
         super().__init__(name=f"{kind.__name__}_{digest}")  # short, since it is part of the names of all symbols
 
