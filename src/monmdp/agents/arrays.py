@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import internal
 from monmdp.kernels.references import by_reference
 from monmdp.problem import Integers
 from monmdp.world import World
@@ -93,7 +93,7 @@ def new_transitions(n_pairs: int, n_states: int, steps: int) -> Any:
     return zeros(Transitions, sizes, first=np.full(n_pairs, -1, np.int64))
 
 
-@kernel
+@internal
 def count_transition(transitions, pair, next_state, terminated):
     """Count one transition; returns whether it is the first of its kind."""
     node, last = transitions.first[pair], -1

@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.agents import arrays
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
-from monmdp.kernels.compile import inlined, internal, kernel
+from monmdp.kernels.compile import inlined, internal
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -207,7 +207,7 @@ def predicted_reward(model, pair):
 @internal
 def observe_chance(model, pair):
     """The probability of observing the reward of a pair: given, or the smoothed frequency of its monitor pair."""
-    if model.known_monitor:
+    if model.known_monitor and pair < len(model.known.env_pair):  # else its outcomes are not known yet
         chance = expected_monitor(model.known, pair)[1]
         if chance >= 0.0:
             return chance
@@ -230,9 +230,9 @@ def is_predicted(model, pair, least_tries):
 def lowest_price(model):
     """The least that any monitor pair tried so far charges."""
     lowest = math.inf
-    for tries, reward in zip(model.monitor_tries, model.monitor_reward):  # noqa: B905
-        if tries > 0:
-            lowest = min(lowest, max(-reward, 0.0))
+    for i in range(len(model.monitor_tries)):
+        if model.monitor_tries[i] > 0:
+            lowest = min(lowest, max(-model.monitor_reward[i], 0.0))
     return lowest
 
 
@@ -240,9 +240,9 @@ def lowest_price(model):
 def best_observe_rate(model):
     """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
-    for tries, observed in zip(model.monitor_asked, model.monitor_observed):  # noqa: B905
-        if tries > 0:
-            best = max(best, (observed + 1.0) / (tries + 1.0))
+    for i in range(len(model.monitor_asked)):
+        if model.monitor_asked[i] > 0:
+            best = max(best, (model.monitor_observed[i] + 1.0) / (model.monitor_asked[i] + 1.0))
     return best
 
 
@@ -265,7 +265,7 @@ def may_be_random(model, group, env_state, others_are):
     return number > 1 or (stays and others_are)
 
 
-@kernel
+@internal
 def write_model(model, states, rows, start, stop):
     """Write P̂ of states[start] … states[stop - 1] into `rows`; the rows of earlier states are given.
 
@@ -295,7 +295,8 @@ def write_model(model, states, rows, start, stop):
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
             while node >= 0:
-                for m, target in enumerate(model.joint[moves.next_state[node]]):
+                for m in range(len(shift_counts)):
+                    target = model.joint[moves.next_state[node], m]
                     if shift_counts[m] > 0 and target >= 0:
                         share = (1.0 - ending) / (n_moves * n_shifts)
                         weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target

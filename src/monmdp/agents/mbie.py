@@ -180,6 +180,7 @@ def plan_table(memory, q, observing):
     """Sweep q [S, A] on the observe model or the optimise model, until nothing changes or for `sweeps` sweeps."""
     build_model(memory, observing)
     n_actions, values, counts, rewards = q.shape[1], memory.values, memory.pair_counts, memory.rewards
+    discount = memory.discount
     offsets, weight, next_state = memory.rows.offsets, memory.rows.weight, memory.rows.next_state
     for _ in range(memory.sweeps):
         for state in range(len(values)):
@@ -187,7 +188,7 @@ def plan_table(memory, q, observing):
         changed = False
         for pair in range(len(counts)):
             if counts[pair] > 0:
-                future = memory.discount * backup(offsets, weight, next_state, values, pair) / counts[pair]
+                future = discount * backup(offsets, weight, next_state, values, pair) / counts[pair]
                 value = rewards[pair] + future
                 state, action = pair // n_actions, pair % n_actions
                 changed |= value != q[state, action]

@@ -118,8 +118,8 @@ def add_successors(plan, start, stop, decay):
         elif weight[entry] > 0.0:
             can_end = True
     if can_end:
-        for state in plan.starts[: plan.status[0].n_starts]:
-            add_state(plan, state, decay)
+        for i in range(plan.status[0].n_starts):
+            add_state(plan, plan.starts[i], decay)
 
 
 @inlined
@@ -168,8 +168,8 @@ def solve_goals(plan):
                 change = max(change, decay[i] * (best - values[states[i]]))
             values[states[i]] = best
         restart = 0.0
-        for state in plan.starts[: status.n_starts]:
-            restart += plan.start_counts[state] * values[state]
+        for i in range(status.n_starts):
+            restart += plan.start_counts[plan.starts[i]] * values[plan.starts[i]]
         values[n_states] = restart / max(status.episodes, 1)
         if change <= GOAL_ACCURACY * values[states[0]]:
             break

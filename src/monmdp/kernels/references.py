@@ -1,10 +1,14 @@
 """Named tuples of arrays that kernels get by reference.
 
-Numba passes a tuple by value: every array becomes seven arguments of every call. A memory with many arrays then takes
-most of a minute to compile. A class registered here is passed as one pointer, and `memory.field` reads the field. The
-caller in Python keeps the arrays alive, so that their references are not counted.
+Numba passes a named tuple by value: each of its arrays becomes seven arguments of every call. Calls of kernels that
+get a tuple of many arrays are slow, and take long to compile. Instances of a class decorated with `by_reference` are
+passed as one pointer, and `memory.field` reads the field through it. Kernels read fields by name only.
+
+The Python caller owns the arrays while a kernel runs, so kernels do not count references to them, and must not return
+them.
 """
 
+import hashlib
 from typing import Any
 
 from llvmlite import ir
@@ -14,52 +18,66 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import NativeValue, infer_getattr, models, register_model, typeof_impl, unbox
 
 
-class Reference(types.Type):
-    """The type of a pointer to the fields of a named tuple."""
-
-    def __init__(self, fields: Any) -> None:
-        self.fields = fields  # the type of the tuple itself
-        super().__init__(name=f"Reference({fields})")
-
-
 def by_reference(kind: Any) -> Any:
-    """Let kernels get the instances of a named tuple class by reference."""
+    """Pass instances of a named tuple class to kernels by reference."""
 
     @typeof_impl.register(kind)
-    def typeof_reference(value: Any, context: Any) -> Any:
+    def type_of_instance(value: Any, context: Any) -> Any:
         return Reference(types.NamedTuple([typeof_impl(field, context) for field in value], kind))
 
     return kind
 
 
+class Reference(types.Type):
+    """The type of a pointer to a named tuple, by the type of the tuple."""
+
+    def __init__(self, target: Any) -> None:
+        self.target, self.types = target, target.types
+        kind = self.instance_class = target.instance_class
+        digest = hashlib.sha256(f"{kind.__module__} {target}".encode()).hexdigest()[:16]
+        super().__init__(name=f"{kind.__name__}_{digest}")  # short, since it is part of the names of all symbols
+
+
 @register_model(Reference)
-class ReferenceModel(models.PrimitiveModel):  # type: ignore[misc]
+class ReferenceModel(models.PrimitiveModel):
+    """A reference is a pointer."""
+
     def __init__(self, manager: Any, kind: Reference) -> None:
-        super().__init__(manager, kind, manager[kind.fields].get_value_type().as_pointer())
+        super().__init__(manager, kind, manager[kind.target].get_value_type().as_pointer())
 
 
-@unbox(Reference)
-def unbox_reference(kind: Reference, value: Any, context: Any) -> NativeValue:
-    native = context.unbox(kind.fields, value)
-    pointer = cgutils.alloca_once_value(context.builder, native.value)
-    return NativeValue(pointer, cleanup=native.cleanup, is_error=native.is_error)
+@unbox(Reference)  # type: ignore[untyped-decorator]
+def store_target(kind: Reference, value: Any, call: Any) -> NativeValue:
+    """Store a Python tuple for the time of a call, and return the pointer to it."""
+    native = call.unbox(kind.target, value)
+
+    def release() -> None:
+        if native.cleanup is not None:
+            native.cleanup()
+        call.context.nrt.decref(call.builder, kind.target, native.value)
+
+    pointer = cgutils.alloca_once_value(call.builder, native.value)
+    return NativeValue(pointer, cleanup=release, is_error=native.is_error)
 
 
 @infer_getattr
-class ReferenceAttribute(AttributeTemplate):  # type: ignore[misc]
+class ReferenceFields(AttributeTemplate):
+    """The types of fields."""
+
     key = Reference
 
-    def generic_resolve(self, kind: Reference, name: str) -> Any:
-        if name in kind.fields.fields:
-            return kind.fields[kind.fields.fields.index(name)]
+    def generic_resolve(self, kind: Reference, name: str) -> Any:  # type: ignore[override]
+        """The type of a field, None if there is no such field."""
+        names = kind.target.fields
+        return kind.target[names.index(name)] if name in names else None
 
 
-@lower_getattr_generic(Reference)
+@lower_getattr_generic(Reference)  # type: ignore[untyped-decorator]
 def read_field(context: Any, builder: Any, kind: Reference, pointer: Any, name: str) -> Any:
-    place = kind.fields.fields.index(name)
+    """The value of a field; an array has no owner, which means that no references to it are counted."""
+    place = kind.target.fields.index(name)
     value = builder.load(cgutils.gep_inbounds(builder, pointer, 0, place))
-    if isinstance(kind.fields[place], types.Array):
-        array = context.make_array(kind.fields[place])(context, builder, value)
-        array.meminfo = ir.Constant(array.meminfo.type, None)
-        return array._getvalue()
+    if isinstance(kind.target[place], types.Array):
+        owner = context.data_model_manager[kind.target[place]].get_field_position("meminfo")
+        value = builder.insert_value(value, ir.Constant(value.type.elements[owner], None), owner)
     return value

@@ -9,12 +9,14 @@ import numpy as np
 
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.kernels.random import choose_best
+from monmdp.kernels.references import by_reference
 from monmdp.kernels.stepping import draw_outcome, draw_start
 
 #: A return is summed until the probability that remains, discounted, is less than this.
 NEGLIGIBLE = 1e-14
 
 
+@by_reference
 class Evaluator(NamedTuple):
     """The policy and result of the last evaluation, which are reused if the policy is unchanged, and scratch space.
 
@@ -80,7 +82,7 @@ def exact_return(model, q, memo):
     return memo.value[0]
 
 
-@internal
+@inlined
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
     best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active
