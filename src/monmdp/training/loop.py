@@ -67,7 +67,7 @@ def _advance(world, memory, keys, cursor, tally, until, progress, stop):
     progress[0] is the number of steps done, for other threads to read.
     """
     state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
-    dynamics = Dynamics(  # a small tuple: every inlined kernel counts references to all arrays of the tuple it gets
+    dynamics = Dynamics(  # read once, before the loop
         world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
         world.monitor_reward, world.observe_probability, world.terminated,
     )  # fmt: skip
@@ -129,9 +129,9 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
 @cache
 def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are cached on disk, and their actions are
-    not checked."""
+    not checked. `loop_of` inlines them, which takes less time to compile than a call."""
     names = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)})
+    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)}, inline="always")
 
 
 @cache
@@ -140,8 +140,8 @@ def loop_of(agent: Any) -> Any:
     return _bound(_run, agent, {"advance": advance_of(agent), "plan": agent.plan, "beta": agent.beta})
 
 
-def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:
+def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
     """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
-    return kernel(copy, cache=is_built_in(agent))
+    return kernel(copy, cache=is_built_in(agent), **options)
