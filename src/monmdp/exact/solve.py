@@ -9,7 +9,7 @@ from monmdp import check
 from monmdp.errors import MonMDPError, plural
 from monmdp.exact.policy_iteration import Model, methods_for, policy_iteration, policy_values
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
-from monmdp.problem import Floats, MonMDP, Progress, checked_problem
+from monmdp.problem import ORDINARY, Floats, MonMDP, Progress, checked_problem
 from monmdp.world import compact
 
 #: Action values closer than this, times the scale of the problem, are ties, shared evenly.
@@ -139,12 +139,13 @@ def optimal_values(problem: MonMDP, reward: Floats, progress: Progress | None = 
 
 def check_discount(problem: MonMDP) -> None:
     """Raise an error if a step of delay, even of the largest reward, is worth hardly more than a tie."""
-    largest = float(np.abs(problem.reward).max())
-    if largest and (1.0 - problem.discount) * min(largest, problem.scale) < LEAST_DELAY * problem.scale:
-        most = 1.0 - LEAST_DELAY * max(1.0, problem.scale / largest)
+    largest = float(max(problem.reward.max(), -problem.reward.min()))
+    share = min(max(largest / problem.scale, ORDINARY[0]), 1.0)
+    if largest and (1.0 - problem.discount) * share < LEAST_DELAY:
+        nines = math.floor(math.log10(share / LEAST_DELAY) + 1e-9)
         raise MonMDPError(
             f"The discount {float(problem.discount)!r} is so close to 1 that waiting and acting would be ties in "
-            f"{problem.name}; choose a discount of at most {most:.10g}."
+            f"{problem.name}; choose a discount of at most 0.{'9' * nines}."
         )
 
 
