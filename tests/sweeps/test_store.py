@@ -19,7 +19,7 @@ from monmdp.files import write_atomically
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
-               "explored"],
+               "explored", "paid", "collected"],
     "tables": ["environment", "monitor", "agent", "cell", "seed", "optimal_return", "target_return",
                "final_return", "solved", "visit_counts", "q", "reward_model"],
 }  # fmt: skip
@@ -44,7 +44,7 @@ def test_rows_equal_the_curves_of_training(folder, agent):
         assert list(run["step"]) == list(curves.steps) == [*range(0, 300, 30), 300]
         for column, values in {
             "return": curves.returns, "observed": curves.observed, "visited": curves.visited, "beta": curves.beta,
-            "explored": curves.explored,
+            "explored": curves.explored, "paid": curves.paid, "collected": curves.collected,
         }.items():  # fmt: skip
             assert np.array_equal(run[column], values[i], equal_nan=True), column
         (final,) = tables.query(where).to_dict("records")
