@@ -304,7 +304,7 @@ def _recorded(data: FigureData, column: str) -> tuple[list[CellResults], list[En
     recorded = [cell for cell in cells if not np.isnan(cell.curve(column)).any()]
     if not recorded:
         raise MonMDPError(
-            f"The runs in {data.results.folder} have no {column!r}: an earlier version made them; "
+            f"No agent in {data.results.folder} has {column!r} in all its runs: an earlier version made them; "
             "make them again in another folder."
         )
     return recorded, [] if len(recorded) == len(cells) else [(NOT_RECORDED, {"linestyle": "none"})]

@@ -75,7 +75,7 @@ class Comparison:
                 f"{row['solved']:.0%}",
                 _text(row["steps_until_solved"], "{:,.0f}"),
                 _text(row["observed_until_solved"], "{:,.0f}"),
-                _text(row["paid"], "{:,.4g}"),
+                _text(row["paid"], "{:,.1f}"),
                 _text(row["difference"], "{:+.4f}", "baseline"),
                 _text(row["p_value"], "{:.3g}", ""),
             )
