@@ -100,6 +100,13 @@ def test_the_return_of_an_endless_policy(discount):
     assert monmdp.policy_return(problem, left) == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_return_that_rounding_would_decide_is_refused():
+    """A random policy in River Swim mixes, so that its linear system is singular up to rounding."""
+    problem = monmdp.make("RiverSwim(step_limit=None)", discount=1 - 1e-16)
+    with pytest.raises(MonMDPError, match="so close to 1"):
+        monmdp.policy_return(problem, np.full((6, 2), 0.5))
+
+
 @pytest.mark.parametrize("monitor", ["Full", "Experts"])
 @pytest.mark.parametrize("environment", ["Empty", "RiverSwim", "RiverSwim(step_limit=None)"])
 def test_a_discount_that_makes_waiting_a_tie_is_refused(environment, monitor):
