@@ -54,9 +54,9 @@ def twins(agent: str, *kinds: str) -> list[str]:
     return [f"tests/learning/test_twins.py::test_compiled_and_plain_runs_are_equal[{agent}-{kind}]" for kind in kinds]
 
 
-def known(agent: str) -> str:
+def known(agent: str, kind: str = SLIPS) -> str:
     """The same of an agent that knows the monitor."""
-    return f"tests/learning/test_twins.py::test_planning_with_a_known_monitor[{agent}(known_monitor=True)-{SLIPS}]"
+    return f"tests/learning/test_twins.py::test_planning_with_a_known_monitor[{agent}(known_monitor=True)-{kind}]"
 
 
 def memory(agent: str) -> str:
@@ -69,7 +69,10 @@ MODEL_RUNS = "tests/learning/test_directed_model_runs.py::test_"
 RANGE = "tests/learning/test_live.py::test_optimistic_agents_need_a_range_of_rewards"
 BY_HAND = "tests/learning/test_mbie_by_hand.py"
 LOOP = [*learning("Naive", "Oracle", "Ignore", "MonitoredMBIE"), *twins("Naive", NOISE, SLIPS)]
-MODELS = [*learning("DirectedModel"), *twins("DirectedModel", RANDOM, HIDDEN, SLIPS), known("DirectedModel")]
+MODELS = [
+    *learning("DirectedModel"), *twins("DirectedModel", RANDOM, HIDDEN, SLIPS), known("DirectedModel"),
+    known("DirectedModel", "a step limit that cuts off part of the map"),
+]  # fmt: skip
 SWEEPS = [f"tests/sweeps/test_{name}.py" for name in ("store", "resume", "save", "summary", "damage", "compaction")]
 SLOW_PROTOCOL = "tests/learning/test_protocol.py::test_training_takes_the_protocol"
 EXPORT = ["tests/analysis/test_export.py", "--deselect=tests/analysis/test_export.py::test_wandb_offline_reads_it_back"]
@@ -77,6 +80,7 @@ EVALUATION = "tests/learning/test_evaluation.py::test_"
 WATCH = "tests/learning/test_cli_watch.py::test_"
 PROTOCOL = ["tests/learning/test_protocol.py", f"--deselect={SLOW_PROTOCOL}"]
 FIGURE_LIST = "tests/analysis/test_figures.py::test_the_list_names_every_figure"
+PLAIN = ["tests/learning/test_plain_agents.py"]
 PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
@@ -90,7 +94,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
         ],
         "kernels/stepping.py": [*LOOP[:5], "tests/test_simulation.py"],
-        "training/loop.py": LOOP,
+        "training/loop.py": [*LOOP, *learning("DirectedModel")],
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
     },
     "agents": {
@@ -117,12 +121,19 @@ AREAS: dict[str, dict[str, list[str]]] = {
     },
     "protocol": {
         "protocol.py": PROTOCOL,
-        "training/curves.py": ["tests/learning/test_curves.py"],
-        "training/job.py": [*PROTOCOL, "tests/sweeps/test_identity.py", "tests/learning/test_memory_limits.py"],
-        "training/live.py": ["tests/learning/test_live.py"],
+        "training/compile_errors.py": PLAIN,
+        "training/curves.py": ["tests/analysis/test_compare.py", "tests/learning/test_curves.py"],
+        "training/fingerprint.py": ["tests/sweeps/test_changed_code.py"],
+        "training/job.py": [
+            "tests/learning/test_bad_training_input.py", "tests/sweeps/test_identity.py", *PLAIN, *PROTOCOL,
+            "tests/learning/test_memory_limits.py",
+        ],
+        "training/learner.py": [*PLAIN, "tests/learning/test_record.py"],
+        "training/live.py": ["tests/learning/test_live.py", "tests/test_refused_input.py", "-k", "live or Pool"],
         "training/record.py": ["tests/learning/test_record.py", "tests/learning/test_live.py"],
     },
     "store": {
+        "study/compare.py": ["tests/analysis/test_compare.py"],
         "study/export.py": EXPORT,
         "study/results.py": [*SWEEPS, "tests/sweeps/test_cli_results.py"],
         "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_plan.py", "tests/sweeps/test_progress.py",
@@ -148,10 +159,13 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "cli/machine.py": ["tests/test_doctor.py", "tests/test_cli.py", f"{WATCH}bench_measures_every_agent"],
         "cli/problems.py": ["tests/test_cli.py", "tests/test_bad_input.py", "tests/test_explain.py"],
         "cli/reproduce.py": [f"tests/sweeps/test_{name}.py" for name in ("cli_reproduce", "own_sweeps", "progress")],
-        "cli/results.py": ["tests/sweeps/test_cli_results.py", *PAPER, *EXPORT, FIGURE_LIST],
-        "cli/shared.py": ["tests/test_cli.py", "tests/learning/test_cli_training.py"],
+        "cli/results.py": [
+            "tests/sweeps/test_cli_results.py", "tests/sweeps/test_compaction.py", *PAPER, *EXPORT, FIGURE_LIST,
+        ],
+        "cli/shared.py": ["tests/analysis/test_compare.py", "tests/test_cli.py", "tests/learning/test_cli_training.py"],
         "cli/training.py": [
-            *(f"tests/learning/test_{name}.py" for name in ("cli_training", "cli_watch", "watch_keys"))
+            "tests/analysis/test_compare.py",
+            *(f"tests/learning/test_{name}.py" for name in ("cli_training", "cli_watch", "watch_keys")),
         ],
     },
     "cuda": {

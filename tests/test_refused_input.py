@@ -338,12 +338,17 @@ def test_live_environments(monitor, pool, expected):
 def test_live_sizes_and_monitors(small_machine):
     pool = Pool()
     pool.observation_space = gymnasium.spaces.MultiDiscrete([10**6] * 4)
-    assert "choose a smaller" in error_of(lambda: monmdp.train_live(pool, agent="Naive", steps=5))
+    message = error_of(lambda: monmdp.train_live(pool, agent="Naive", steps=5))
+    assert "choose a smaller" in message
+    assert f"{2 * 10**24:,} pairs" in message, "two actions in each state"
     pond = broken(Monitor, "outcomes", [("x", 1.0)])
     agent = "Naive(initial_q=0.0)"
     message = error_of(lambda: monmdp.train_live(Pool(), pond, agent, steps=5))
     assert "Pond" in message
     assert "must be Outcome objects, not ('x', 1.0)" in message
+    for wrong in (1.0, (0.0, 0.5, 1.0)):
+        message = error_of(lambda wrong=wrong: monmdp.train_live(Pool(), agent=agent, steps=5, reward_range=wrong))
+        assert "the smallest and the largest reward" in message
 
 
 # Output

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monmdp.kernels.references import by_reference
 from monmdp.problem import Booleans, Floats, Integers, MonMDP
 
 
+@by_reference
 class World(NamedTuple):
     """Arrays over outcomes, over pairs (offsets, pair_reward, env_pair) and over start states; see `problem`.
 

@@ -12,6 +12,7 @@ from scipy import stats
 import monmdp
 from monmdp.errors import MonMDPError
 from monmdp.statistics import (
+    STATISTICS,
     area_under_curve,
     bootstrap,
     improvement_interval,
@@ -329,3 +330,13 @@ def test_wider_at_higher_levels():
 def test_bad_input_raises_a_clear_error(wrong, sentence):
     with pytest.raises(MonMDPError, match=sentence):
         wrong()
+
+
+@pytest.mark.parametrize("name", ["mean", "median", "iqm"])
+def test_statistics_of_curves_are_taken_over_seeds(name):
+    """Eight seeds, three points: the middle half of 0, 1, …, 7 has the mean 3.5; the others are shifted."""
+    values = np.arange(8.0)[:, None] + [0.0, 10.0, 100.0]
+    estimate, low, high = STATISTICS[name](values)
+    np.testing.assert_allclose(estimate, [3.5, 13.5, 103.5])
+    assert ((low < estimate) & (estimate < high)).all()
+    np.testing.assert_allclose(STATISTICS[name](values**2)[0][0], {"mean": 17.5, "median": 12.5, "iqm": 13.5}[name])

@@ -10,6 +10,7 @@ from reference.agents import plain_agent
 
 import monmdp
 from monmdp.agents.factored_model import write_model
+from monmdp.kernels.compile import kernel
 from monmdp.kernels.returns import new_evaluator
 from monmdp.protocol import paper_job
 from monmdp.rng import stream
@@ -43,10 +44,17 @@ def trained(problem: monmdp.MonMDP, agent: str, steps: int, seed: int = 0) -> An
     return memory
 
 
+@kernel
+def write_all_rows(model, rows):
+    """Write the rows of all states."""
+    states = np.arange(len(model.env_state))
+    write_model(model, states, rows, 0, len(states))
+
+
 def learned_model(memory: Any) -> tuple[np.ndarray, np.ndarray]:
     """Estimated probabilities of next states [pair, S] and of ends [pair]; NaN where nothing is known."""
     n_states, n_actions = memory.q.shape
-    write_model(memory.model, np.arange(n_states), memory.value_rows, 0, n_states)
+    write_all_rows(memory.model, memory.value_rows)
     offsets, weight, next_state = memory.value_rows
     probability = np.zeros((n_states * n_actions, n_states + 1))
     for pair in range(n_states * n_actions):

@@ -14,6 +14,7 @@ from reference.loop import training
 import monmdp
 from monmdp import MonMDPError, Rule, Step
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, known_monitor
+from monmdp.kernels.compile import kernel
 from monmdp.world import compact
 
 PROBLEMS = [
@@ -25,6 +26,12 @@ PROBLEMS = [
     ("Bottleneck", "PaidExperts(observability=0.3, never_observable='column')"),
 ]
 problems = pytest.mark.parametrize("names", PROBLEMS, ids=" + ".join)
+
+
+@kernel
+def count(known, pair, env_next_state, next_state, terminated):
+    """`count_experience` as Python can call it."""
+    return count_experience(known, pair, env_next_state, next_state, terminated)
 
 
 def with_environment(problem: monmdp.MonMDP, **changes: np.ndarray) -> monmdp.MonMDP:
@@ -101,11 +108,11 @@ def test_who_ended_the_episode():
     assert known.env_next_state[:3].tolist() == [0, 1, 1]
     assert known.env_terminated[:3].tolist() == [False, False, True]
     kept = problem.n_actions * full  # not asking keeps the unit
-    assert count_experience(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), True) == 2
-    assert count_experience(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), False) == 1
+    assert count(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), True) == 2
+    assert count(known, kept, 1, problem.state_index("b", problem.monitor.states[1]), False) == 1
     lost = problem.n_actions * empty
-    assert count_experience(known, lost, 1, problem.state_index("b", problem.monitor.states[0]), True) == -1
-    assert count_experience(known, lost, 0, problem.state_index("a", problem.monitor.states[0]), True) == 0
+    assert count(known, lost, 1, problem.state_index("b", problem.monitor.states[0]), True) == -1
+    assert count(known, lost, 0, problem.state_index("a", problem.monitor.states[0]), True) == 0
 
 
 @pytest.mark.parametrize("how", TWINS)

@@ -20,7 +20,7 @@ from monmdp.agents.schedules import Schedule, value_at
 from monmdp.errors import MonMDPWarning
 from monmdp.protocol import paper_job
 from monmdp.study.snapshots import Run
-from monmdp.training.loop import explained
+from monmdp.training.compile_errors import explained
 
 
 class Factory:

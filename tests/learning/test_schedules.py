@@ -12,7 +12,7 @@ from reference.base import per_step
 
 import monmdp
 from monmdp import MonMDPError
-from monmdp.agents.schedules import TABULATED, log_of, logarithms, schedule, value_at
+from monmdp.agents.schedules import TABULATED, is_line, log_of, logarithms, schedule, value_at
 from monmdp.protocol import paper_job
 
 
@@ -150,3 +150,13 @@ def test_defaults_fill_only_what_is_open():
     agent = paper_job(problem, "Naive(alpha=0.3)").agent
     assert (agent.alpha, agent.initial_q) == (0.3, 50)
     assert paper_job(problem, "Naive").agent.alpha == (0.5, 0.05)
+
+
+def test_lines_are_recognised_in_a_memory():
+    """A GPU gets a table in place of each line; every other field is copied as it is."""
+    job = paper_job(monmdp.make("Loop", "Full"), "Naive", 500)
+    memory = job.agent.memory(job.world, 500, 0)
+    lines = [name for name, value in memory._asdict().items() if is_line(value, 500)]
+    assert "epsilon" in lines
+    assert "q" not in lines
+    assert not is_line(0.5, 500)

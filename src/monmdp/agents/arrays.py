@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.kernels.compile import kernel
+from monmdp.kernels.compile import internal
+from monmdp.kernels.references import by_reference
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -25,7 +26,7 @@ def array_tuple(module: str, name: str, doc: str, **fields: Any) -> Any:
     made: Any = NamedTuple(name, [(field, Any) for field in fields])  # type: ignore[misc]
     made.__module__, made.__doc__ = module, doc
     made.declared = fields  # type: ignore[attr-defined]
-    return made
+    return by_reference(made)
 
 
 def zeros(kind: Any, sizes: Mapping[str, int], *sources: Any, **given: Any) -> Any:
@@ -92,7 +93,7 @@ def new_transitions(n_pairs: int, n_states: int, steps: int) -> Any:
     return zeros(Transitions, sizes, first=np.full(n_pairs, -1, np.int64))
 
 
-@kernel
+@internal
 def count_transition(transitions, pair, next_state, terminated):
     """Count one transition; returns whether it is the first of its kind."""
     node, last = transitions.first[pair], -1

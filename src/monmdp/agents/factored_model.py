@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.agents import arrays
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
-from monmdp.kernels.compile import internal, kernel
+from monmdp.kernels.compile import inlined, internal
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -111,18 +111,23 @@ def reconsider(pool, pair):
     which are smoothed by half a count.
     """
     own, pooled, was_separated = pool.own[pair], pool.pooled[pool.group[pair]], pool.separated[pair]
-    others = pooled - own * (not was_separated)
-    known, ratio = ((own > 0) | (others > 0)).sum(), 0.0
+    known, total, others_total, ratio = 0, 0, 0, 0.0
+    for k in range(len(own)):
+        known += own[k] > 0 or pooled[k] > 0
+        total += own[k]
+        others_total += pooled[k] - (0 if was_separated else own[k])
     if known > 1:
-        total, smoothed_total = own.sum(), others.sum() + 0.5 * known
+        smoothed_total = others_total + 0.5 * known
         for k in range(len(own)):
             if own[k] > 0:
-                ratio += 2.0 * own[k] * math.log(own[k] / total * smoothed_total / (others[k] + 0.5))
+                others = pooled[k] - (0 if was_separated else own[k])
+                ratio += 2.0 * own[k] * math.log(own[k] / total * smoothed_total / (others + 0.5))
     separated = ratio > SEPARATION * known
     if separated == was_separated:
         return False
     pool.separated[pair] = separated
-    pooled += -own if separated else own
+    for k in range(len(own)):
+        pooled[k] += -own[k] if separated else own[k]
     return True
 
 
@@ -148,7 +153,7 @@ def count_outcome(pool, pair, outcome):
     return is_new + reconsider(pool, pair)
 
 
-@internal
+@inlined
 def learn_model(model, transition):
     """Count one step; all pairs of a group are reconsidered when its count has doubled."""
     pair, env_pair = transition.state * model.n_actions + transition.action, transition.env_pair
@@ -170,7 +175,7 @@ def learn_model(model, transition):
         changes += count_outcome(model.ends, pair, int(transition.terminated))
         if not transition.terminated:
             changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
-            changes += count_outcome(model.shifts, pair, model.monitor_state[next_state])
+            changes += count_outcome(model.shifts, pair, np.int64(model.monitor_state[next_state]))
         tries, monitor_tries = model.tries[group], model.monitor_tries[monitor_pair]
         if monitor_tries & (monitor_tries - 1) == 0:
             changes += reconsider_group(model.shifts, monitor_pair, model.visits)
@@ -179,7 +184,7 @@ def learn_model(model, transition):
     model.changes[0] += changes
 
 
-@internal
+@inlined
 def predicted_reward(model, pair):
     """Expected monitor reward of a pair about which something is known."""
     if model.known_monitor:
@@ -190,7 +195,7 @@ def predicted_reward(model, pair):
 @internal
 def observe_chance(model, pair):
     """The probability of observing the reward of a pair: given, or the smoothed frequency of its monitor pair."""
-    if model.known_monitor:
+    if model.known_monitor and pair < len(model.known.env_pair):  # else its outcomes are not known yet
         chance = expected_monitor(model.known, pair)[1]
         if chance >= 0.0:
             return chance
@@ -198,13 +203,13 @@ def observe_chance(model, pair):
     return (model.monitor_observed[monitor_pair] + 1.0) / (model.monitor_tries[monitor_pair] + 1.0)
 
 
-@internal
+@inlined
 def best_observe_rate(model):
     """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
     best = 0.0
-    for tries, observed in zip(model.monitor_tries, model.monitor_observed):  # noqa: B905
-        if tries > 0:
-            best = max(best, (observed + 1.0) / (tries + 1.0))
+    for i in range(len(model.monitor_tries)):
+        if model.monitor_tries[i] > 0:
+            best = max(best, (model.monitor_observed[i] + 1.0) / (model.monitor_tries[i] + 1.0))
     return best
 
 
@@ -227,7 +232,7 @@ def may_be_random(model, group, env_state, others_are):
     return number > 1 or (stays and others_are)
 
 
-@kernel
+@internal
 def write_model(model, states, rows, start, stop):
     """Write P̂ of states[start] … states[stop - 1] into `rows`; the rows of earlier states are given.
 
@@ -236,7 +241,7 @@ def write_model(model, states, rows, start, stop):
     """
     known, moves, ends, shifts = model.known, model.moves, model.ends, model.shifts
     n_actions, end = model.n_actions, len(model.env_state)
-    offsets, weight, next_state = rows
+    offsets, weight, next_state = rows.offsets, rows.weight, rows.next_state
     for row in range(start * n_actions, stop * n_actions):
         pair, entry = states[row // n_actions] * n_actions + row % n_actions, offsets[row]
         group, monitor_pair = ends.group[pair], shifts.group[pair]
@@ -257,7 +262,8 @@ def write_model(model, states, rows, start, stop):
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
             while node >= 0:
-                for m, target in enumerate(model.joint[moves.next_state[node]]):
+                for m in range(len(shift_counts)):
+                    target = model.joint[moves.next_state[node], m]
                     if shift_counts[m] > 0 and target >= 0:
                         share = (1.0 - ending) / (n_moves * n_shifts)
                         weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target

@@ -18,7 +18,7 @@ import numpy as np
 
 from monmdp.agents.arrays import array_tuple
 from monmdp.errors import MonMDPError
-from monmdp.kernels.compile import internal, kernel
+from monmdp.kernels.compile import internal
 from monmdp.problem import Integers
 from monmdp.world import World
 
@@ -98,7 +98,7 @@ def _different_treatments(world: World, pair: Integers, branch: Integers) -> tup
     return np.concatenate(kept), different
 
 
-@kernel
+@internal
 def count_experience(known, pair, env_next_state, next_state, terminated):
     """Count and return the environment outcome of a transition; -1 if the monitor may have ended the episode."""
     match, env_pair = -1, known.env_pair[pair]

@@ -180,14 +180,15 @@ def plan_table(memory, q, observing):
     """Sweep q [S, A] on the observe model or the optimise model, until nothing changes or for `sweeps` sweeps."""
     build_model(memory, observing)
     n_actions, values, counts, rewards = q.shape[1], memory.values, memory.pair_counts, memory.rewards
-    offsets, weight, next_state = memory.rows
+    discount = memory.discount
+    offsets, weight, next_state = memory.rows.offsets, memory.rows.weight, memory.rows.next_state
     for _ in range(memory.sweeps):
         for state in range(len(values)):
             values[state] = largest(q[state])
         changed = False
         for pair in range(len(counts)):
             if counts[pair] > 0:
-                future = memory.discount * backup(offsets, weight, next_state, values, pair) / counts[pair]
+                future = discount * backup(offsets, weight, next_state, values, pair) / counts[pair]
                 value = rewards[pair] + future
                 state, action = pair // n_actions, pair % n_actions
                 changed |= value != q[state, action]

@@ -14,7 +14,7 @@ import numpy as np
 
 from monmdp.agents.arrays import Rows, array_tuple
 from monmdp.kernels.bellman import backup
-from monmdp.kernels.compile import inlined, internal
+from monmdp.kernels.compile import inlined
 
 #: Relative accuracy of Q, and the largest numbers of policy improvements and of sweeps between two of them.
 VALUE_ACCURACY = 1e-7
@@ -55,14 +55,14 @@ GoalPlan: Any = array_tuple(
 )
 
 
-@internal
+@inlined
 def plan_values(states, rows, rewards, lowest, discount, q, values):
     """Improve q [S, A] and values [S + 2] of some states, by rewards of their rows; pairs without a row get `lowest`.
 
     The greedy action of the i-th state is best[i], -1 if no action is known.
     """
     size, n_actions, best = len(states), q.shape[1], np.empty_like(states)
-    offsets, weight, next_state = rows
+    offsets, weight, next_state = rows.offsets, rows.weight, rows.next_state
     for _ in range(IMPROVEMENTS):
         for i in range(size):
             best[i] = -1
@@ -105,10 +105,10 @@ def add_state(plan, state, decay):
         status.size += 1
 
 
-@internal
+@inlined
 def add_successors(plan, start, stop, decay):
     """Add the successors of the states at places start … stop - 1; the end of an episode leads to the start states."""
-    offsets, weight, next_state = plan.rows
+    offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
     (n_states, n_actions), can_end = plan.success.shape, False
     for entry in range(offsets[start * n_actions], offsets[stop * n_actions]):
         if next_state[entry] < n_states:
@@ -116,14 +116,14 @@ def add_successors(plan, start, stop, decay):
         elif weight[entry] > 0.0:
             can_end = True
     if can_end:
-        for state in plan.starts[: plan.status[0].n_starts]:
-            add_state(plan, state, decay)
+        for i in range(plan.status[0].n_starts):
+            add_state(plan, plan.starts[i], decay)
 
 
-@internal
+@inlined
 def move_stays(plan):
     """Move the probabilities of staying in the same state from the rows to `stay`."""
-    offsets, weight, next_state = plan.rows
+    offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
     n_states, n_actions = plan.success.shape
     for row in range(plan.status[0].size * n_actions):
         i, action = row // n_actions, row % n_actions
@@ -140,13 +140,13 @@ def goal_value(plan, i, action):
     success = plan.success[i, action]
     if success >= 1.0:
         return success
-    offsets, weight, next_state = plan.rows
+    offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
     ahead = backup(offsets, weight, next_state, plan.values, i * plan.success.shape[1] + action)
     discount = (1.0 - success) * GOAL_DISCOUNT
     return (success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
 
 
-@internal
+@inlined
 def solve_goals(plan):
     """Sweep W backwards from the states found last, which are the farthest, as far as it matters at the origin.
 
@@ -166,8 +166,8 @@ def solve_goals(plan):
                 change = max(change, decay[i] * (best - values[states[i]]))
             values[states[i]] = best
         restart = 0.0
-        for state in plan.starts[: status.n_starts]:
-            restart += plan.start_counts[state] * values[state]
+        for i in range(status.n_starts):
+            restart += plan.start_counts[plan.starts[i]] * values[plan.starts[i]]
         values[n_states] = restart / max(status.episodes, 1)
         if change <= GOAL_ACCURACY * values[states[0]]:
             break

@@ -101,7 +101,7 @@ def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> 
 
     Functions of other packages are not cached on disk: nothing would notice a change in another file that they use.
     """
-    compiled = numba.njit(**{"nogil": True, "error_model": "numpy", **options})(function)
+    compiled = numba.njit(**{"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **options})(function)
     if cache and _CACHED and is_built_in(function):
         with _CONFIG_LOCK, contextlib.suppress(RuntimeError, OSError):  # the folder became unusable
             before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
@@ -136,4 +136,4 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 def internal(function: Callable[..., Any]) -> Any:
     """A kernel that only kernels call: without an entry for Python, which takes long to compile for large tuples."""
-    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return kernel(function, no_cpython_wrapper=True)

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from monmdp.kernels.compile import inlined, kernel
+from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.kernels.random import choose_best
+from monmdp.kernels.references import by_reference
 from monmdp.kernels.stepping import draw_outcome, draw_start
 
 #: A return is summed until the probability that remains, discounted, is less than this.
 NEGLIGIBLE = 1e-14
 
 
+@by_reference
 class Evaluator(NamedTuple):
     """The policy and result of the last evaluation, which are reused if the policy is unchanged, and scratch space.
 
@@ -46,7 +48,7 @@ def new_evaluator(model: Any) -> Evaluator:
     )
 
 
-@kernel
+@internal
 def list_best_actions(q, state, best_actions, n_best):
     """Store the greedy actions of a state, including exact ties; returns whether they have changed."""
     n_actions = q.shape[1]
@@ -80,7 +82,7 @@ def exact_return(model, q, memo):
     return memo.value[0]
 
 
-@kernel
+@inlined
 def push_forward(model, q, memo):
     """The return of `exact_return`, computed from the start distribution; updates the states reached."""
     best_actions, n_best, reached, mass, active = memo.best_actions, memo.n_best, memo.reached, memo.mass, memo.active

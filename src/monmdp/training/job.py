@@ -23,10 +23,11 @@ from monmdp.machine import check_memory, n_cores
 from monmdp.problem import Integers, MonMDP, checked_problem
 from monmdp.registry import is_built_in
 from monmdp.simulation import Simulation
+from monmdp.training.compile_errors import explained
 from monmdp.training.curves import Curves
 from monmdp.training.fingerprint import Code, code_of
 from monmdp.training.learner import PlainAgent, interact, is_plain, policy_of, q_of, value_of
-from monmdp.training.loop import explained, loop_of, new_cursor, stream_keys
+from monmdp.training.loop import loop_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact, is_deterministic
 

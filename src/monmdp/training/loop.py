@@ -5,18 +5,15 @@
 passes such a reward on only to agents that declare `sees_everything`.
 """
 
-import re
 import types
 from functools import cache
 from typing import Any, NamedTuple, cast
 
-import numba
 import numpy as np
-from numba.core.errors import NumbaError
 
 from monmdp.agents.base import Transition
 from monmdp.agents.choices import Draws
-from monmdp.errors import InvalidActionError, MonMDPError, nearest, shown
+from monmdp.errors import InvalidActionError
 from monmdp.kernels.compile import kernel
 from monmdp.kernels.returns import exact_return, sampled_return
 from monmdp.kernels.stepping import draw_observed, draw_outcome, draw_reward, draw_start
@@ -70,7 +67,7 @@ def _advance(world, memory, keys, cursor, tally, until, progress, stop):
     progress[0] is the number of steps done, for other threads to read.
     """
     state, step, episode, elapsed = cursor.state, cursor.step, cursor.episode, cursor.elapsed
-    dynamics = Dynamics(  # a small tuple: every inlined kernel counts references to all arrays of the tuple it gets
+    dynamics = Dynamics(  # read once, before the loop
         world.offsets, world.cumulative, world.next_state, world.env_reward, world.reward_noise,
         world.monitor_reward, world.observe_probability, world.terminated,
     )  # fmt: skip
@@ -129,55 +126,12 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
         progress[0], progress[1] = cursor.step, point + 1
 
 
-def explained(agent: Any, memory: Any, error: Exception) -> MonMDPError | None:
-    """What in the class of a user does not compile, in one sentence; None if everything does."""
-    if is_built_in(agent):
-        return None
-    for field, value in memory._asdict().items():
-        try:
-            numba.typeof(value)
-        except Exception:
-            return MonMDPError(
-                f"The memory of {agent.__name__} has a field {field!r} that compiled code cannot use, "
-                f"{shown(value)}; use numbers, arrays and named tuples of them."
-            )
-    transition, step = Transition(0, 0, 0, 0, 0, False, 0.0, 0.0), np.int64(0)
-    arguments = {"begin": (step, step), "act": (step, Draws(np.uint64(0), 0)), "update": (transition,)}
-    for name, values in {**arguments, "plan": (step,), "beta": (step,)}.items():
-        function = getattr(agent, name)
-        try:
-            function.compile(tuple(map(numba.typeof, (memory, *values))))
-        except Exception as reason:
-            return _uncompiled(agent, name, memory, reason)
-        returned = function.nopython_signatures[-1].return_type
-        if name == "act" and not (isinstance(returned, numba.types.BaseTuple) and len(returned) == 2):
-            return MonMDPError(f"act of {agent.__name__} must return (action, exploring).")
-    return _uncompiled(agent, "a kernel", memory, error) if isinstance(error, NumbaError) else None
-
-
-def _uncompiled(agent: Any, name: str, memory: Any, error: Exception) -> MonMDPError:
-    """The core of a message of the compiler."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    core = next((line for line in lines if line and not line.startswith("Failed in")), type(error).__name__)
-    core, advice = core.rstrip(".:"), ""
-    call = next((line.removeprefix(">>>") for line in lines if line.startswith(">>>")), "")
-    places = re.findall(r"line (\d+)", str(error))
-    if match := re.match(r"Untyped global name '(\w+)': Cannot determine Numba type of <class 'function'>", core):
-        core, advice = f"it calls {match[1]}, which is not compiled", f" Write @monmdp.kernel above {match[1]}."
-    elif match := re.match(rf"Unknown attribute '(\w+)' of type {type(memory).__name__}\(", core):
-        core, advice = f"its memory has no field {match[1]!r}", f" {nearest(match[1], memory._fields)}"
-        if match[1] in agent.__dataclass_fields__:
-            advice = " An option of this type cannot be used in compiled code; numbers, text and arrays can."
-    where = f" (line {places[-1]})" if places else ""
-    return MonMDPError(f"{name} of {agent.__name__} cannot be compiled{where}: {core}{call}.{advice}")
-
-
 @cache
 def advance_of(agent: Any) -> Any:
     """The compiled training steps of an agent class; those of this package are cached on disk, and their actions are
-    not checked."""
+    not checked. `loop_of` inlines them, which takes less time to compile than a call."""
     names = {name: getattr(agent, name) for name in ("act", "update", "begin", "sees_everything")}
-    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)})
+    return _bound(_advance, agent, {**names, "trusted": is_built_in(agent)}, inline="always")
 
 
 @cache
@@ -186,8 +140,8 @@ def loop_of(agent: Any) -> Any:
     return _bound(_run, agent, {"advance": advance_of(agent), "plan": agent.plan, "beta": agent.beta})
 
 
-def _bound(body: Any, agent: Any, names: dict[str, Any]) -> Any:
+def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
     """A compiled copy of a body with an agent's own kernels in place of the placeholders."""
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
-    return kernel(copy, cache=is_built_in(agent))
+    return kernel(copy, cache=is_built_in(agent), **options)
