@@ -34,7 +34,6 @@ def assert_nothing_leaks(problem: monmdp.MonMDP, other: monmdp.MonMDP, agent: st
     for name in (*KNOWN, *TABLES):
         assert same(getattr(one, name), getattr(two, name)), name
     assert (one.returns != two.returns).any(), "the hidden rewards should matter to what is earned"
-    assert (one.collected != two.collected).any(), "and to what is collected meanwhile"
 
 
 @agents
