@@ -20,7 +20,8 @@ OTHER = {
     "successor_alpha": 0.2, "successor_discount": 0.5, "balanced_wandering": True, "random_goal_policy": True,
     "bonus": 0.7, "count_alpha": 0.2, "count_discount": 0.5, "observe_bonus": 0.7, "sweeps": 7, "observe_base": 2.0,
     "observe_times": 3, "observe_while_unseen": True, "q_max": 7.5, "minimum_reward": -7.5,
-    "termination": "probability", "known_monitor": True, "beta_certain": 3.0, "beta_uncertain": 0.7, "accuracy": 0.3, "cost_weight": 3.0,
+    "termination": "probability", "known_monitor": True, "beta_certain": 3.0, "beta_uncertain": 0.7, "accuracy": 0.3,
+    "cost_weight": 3.0,
     "observe": False, "pessimism": False, "pool_environment": False, "pool_monitor": False,
 }  # fmt: skip
 
