@@ -160,16 +160,13 @@ class PlainDirectedModel(PlainAgent):
     def follow(self, purpose: int, state: int, step: int) -> int | None:
         """The action toward the goals of a purpose, None if there are none."""
         until, changes = self.nothing[purpose]
-        is_idle = step < until and changes == self.model.changes
-        if is_idle and purpose != REFINE:
+        if step < until and changes == self.model.changes:
             return None
         here = self.serve(purpose, [state], step)[0]
         if max(here) >= NEARLY_SURE:
             if self.goal_plan is not None:
                 self.goal_plan.left = 0
             return self.best_action(np.array(here) * np.array(self.kept(state)), step)
-        if is_idle:
-            return None
         plan = self.goal_plan
         if plan is None or not plan.is_current(purpose, self.model.changes, state) or not plan.found or plan.left <= 0:
             plan = self.goal_plan = GoalPlan(self, purpose, state, step)

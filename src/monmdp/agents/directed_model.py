@@ -120,7 +120,7 @@ def discover(memory, state):
     status.expected_state = -1
 
 
-@internal
+@inlined
 def is_doubtful(memory, env_pair, log_time):
     """Whether a reward should be observed again, after it was observed less than log(t + 2) / β̄E times: it is not
     accurate, few rewards at all were ever observed twice, or much depends on it."""
@@ -223,17 +223,15 @@ def find_goals(memory, purpose, origin, step):
 def follow(memory, purpose, state, draws):
     """The action toward the goals of a purpose, or -1 if there are none."""
     plan, model, status = memory.goal_plan, memory.model, memory.status[0]
-    planned, step, here = memory.goal_plan.status[0], draws.step, np.array([state])
-    is_idle = step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]
-    if is_idle and purpose != REFINE:
+    planned, step = memory.goal_plan.status[0], draws.step
+    if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
         return -1
-    values, kept = np.empty((1, model.n_actions)), np.empty((1, model.n_actions))
+    here, values = np.array([state]), np.empty((1, model.n_actions))
     if write_success(memory, purpose, here, step, values) >= NEARLY_SURE:
         planned.steps_left = 0
+        kept = np.empty_like(values)
         write_kept(memory, here, kept)
         return choose(values[0] * kept[0], draws)
-    if is_idle:
-        return -1
     current = planned.purpose == purpose and planned.changes == model.changes[0] and plan.place[state] >= 0
     if not (current and planned.steps_left > 0):
         found = find_goals(memory, purpose, state, step)
