@@ -22,6 +22,8 @@ ACCURACY = 1e-13
 FEW_SWEEPS, FIRST_SWEEPS = 5_000, 1_000
 #: If the discounted return of a policy without a step limit is a sum over more steps, a linear system gives it.
 FEW_STEPS = 100_000
+#: Discount of a step in the mean reward of endless episodes.
+ENDLESS = 0.9999
 #: Outcomes that value iteration visits between two checks for an interrupt: a part of a second.
 SWEPT_AT_ONCE = 100_000_000
 
@@ -166,10 +168,22 @@ def greedy_policy(q: Floats, tie: float = TIE) -> Floats:
     return policy
 
 
-def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None) -> float:
+def policy_gain(problem: MonMDP, policy: Floats) -> float:
+    """Expected reward per training step of policy [S, A]: that of an episode, undiscounted, over its length.
+
+    Without a step limit, step t of an episode weighs ENDLESS^t, so that both sums are finite.
+    """
+    discount = 1.0 if problem.step_limit else ENDLESS
+    length = policy_return(problem, policy, np.ones(problem.n_outcomes), discount)
+    return policy_return(problem, policy, discount=discount) / length
+
+
+def policy_return(
+    problem: MonMDP, policy: Floats, reward: Floats | None = None, discount: float | None = None
+) -> float:
     """Exact discounted return of policy [S, A] from the start distribution within the step limit.
 
-    reward: of each outcome; by default that of the problem, environment plus monitor.
+    reward: of each outcome; by default that of the problem, environment plus monitor. discount: by default its own.
     """
     from monmdp.kernels.returns import NEGLIGIBLE, exact_return, new_evaluator
     from monmdp.world import compact
@@ -190,9 +204,10 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
         start_states=problem.start_states,
         n_states=problem.n_states,
         n_actions=1,
+        discount=problem.discount if discount is None else discount,
     )
-    steps = math.log(NEGLIGIBLE) / math.log(max(problem.discount, 1e-9))
-    if steps > FEW_STEPS and (problem.step_limit is None or problem.step_limit > steps):
+    steps = math.log(NEGLIGIBLE) / math.log(max(chain.discount, 1e-9)) if chain.discount < 1.0 else math.inf
+    if FEW_STEPS < steps < (problem.step_limit or math.inf):
         model, zeros = Model.of(chain, chain.pair_reward), np.zeros(problem.n_states)
         values = policy_values(model, zeros, methods_for(problem))
         if values is not None:
