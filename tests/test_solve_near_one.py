@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dense import exact_policy_iteration, linear_program
+from dense import exact_policy_iteration, linear_program, matrices
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_solve_methods import PROBLEMS, random_rule
@@ -98,6 +98,24 @@ def test_the_return_of_an_endless_policy(discount):
     left = np.tile([1.0, 0.0], (6, 1))
     expected = 0.01 / (1 - discount) * (discount + discount**2) / 2
     assert monmdp.policy_return(problem, left) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("discount", [1 - 1e-12, 1 - 1e-16])
+def test_the_return_of_a_policy_that_mixes(discount):
+    """Near a discount of 1, the return is the average reward a step divided by 1 − γ."""
+    problem = monmdp.make("RiverSwim(step_limit=None)", discount=discount)
+    transition, reward = (array.mean(1) for array in matrices(problem))
+    balance = np.vstack([transition.T - np.eye(6), np.ones(6)])
+    frequency = np.linalg.lstsq(balance, np.eye(7)[6], rcond=None)[0]
+    found = monmdp.policy_return(problem, np.full((6, 2), 0.5))
+    assert found * (1 - discount) == pytest.approx(frequency @ reward, rel=1e-10)
+
+
+def test_a_return_without_a_method_is_refused(monkeypatch):
+    """A sum over 1e12 steps would never end."""
+    monkeypatch.setattr(solve, "methods_for", lambda problem: [])
+    with pytest.raises(MonMDPError, match="so close to 1"):
+        monmdp.policy_return(monmdp.make("RiverSwim(step_limit=None)", discount=1 - 1e-12), np.full((6, 2), 0.5))
 
 
 @pytest.mark.parametrize("monitor", ["Full", "Experts"])

@@ -12,12 +12,14 @@ in its linear system, so that a few corrections of an approximate solution make 
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from monmdp.problem import Floats, Integers, MonMDP, Progress
-from monmdp.world import World
+
+if TYPE_CHECKING:
+    from monmdp.world import World
 
 #: Values are exact up to this, times the largest value; so is the comparison of two actions.
 ROUNDING = 16 * np.finfo(np.float64).eps
@@ -45,7 +47,7 @@ class Model(NamedTuple):
     discount: float
 
     @classmethod
-    def of(cls, problem: MonMDP | World, reward: Floats) -> "Model":
+    def of(cls, problem: "MonMDP | World", reward: Floats) -> "Model":
         """The model of a problem, with one row per pair, and the reward of each."""
         from scipy.sparse import csr_array
 

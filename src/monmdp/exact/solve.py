@@ -10,7 +10,6 @@ from monmdp.errors import MonMDPError, plural
 from monmdp.exact.policy_iteration import Model, methods_for, policy_iteration, policy_values
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
 from monmdp.problem import ORDINARY, Floats, MonMDP, Progress, checked_problem
-from monmdp.world import compact
 
 #: Action values closer than this, times the scale of the problem, are ties, shared evenly.
 TIE = 1e-9
@@ -187,6 +186,7 @@ def policy_return(
     reward: of each outcome; by default that of the problem, environment plus monitor. discount: by default its own.
     """
     from monmdp.kernels.returns import NEGLIGIBLE, exact_return, new_evaluator
+    from monmdp.world import compact
 
     policy = checked_policy(checked_problem(problem), policy)
     reward = problem.reward if reward is None else check.numbers(reward, "The reward of each outcome")
