@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -36,6 +38,49 @@ def policy_iteration(problem: MonMDP) -> np.ndarray:
         if not improves.any():
             return q
         choice = np.where(improves, better, choice)
+
+
+def exact_policy_iteration(problem: MonMDP) -> list[list[Fraction]]:
+    """Optimal action values [S][A] by Howard's algorithm in rational numbers, without any rounding.
+
+    Probabilities are made to sum to one exactly, as those of floating point do not.
+    """
+    n, m, discount = problem.n_states, problem.n_actions, Fraction(float(problem.discount))
+    onward = [[[Fraction(0)] * n for _ in range(m)] for _ in range(n)]
+    reward = [[Fraction(0)] * m for _ in range(n)]
+    for pair in range(n * m):
+        s, a = divmod(pair, m)
+        outcomes = range(problem.offsets[pair], problem.offsets[pair + 1])
+        total = sum(Fraction(float(problem.probability[o])) for o in outcomes)
+        for o in outcomes:
+            chance = Fraction(float(problem.probability[o])) / total
+            reward[s][a] += chance * Fraction(float(problem.reward[o]))
+            if not problem.terminated[o]:
+                onward[s][a][problem.next_state[o]] += chance
+
+    def backup(s: int, a: int, values: list[Fraction]) -> Fraction:
+        return reward[s][a] + discount * sum(p * v for p, v in zip(onward[s][a], values, strict=True))
+
+    choice = [0] * n
+    while True:
+        system = [[(s == t) - discount * onward[s][choice[s]][t] for t in range(n)] for s in range(n)]
+        values = rational_solve(system, [reward[s][choice[s]] for s in range(n)])
+        q = [[backup(s, a, values) for a in range(m)] for s in range(n)]
+        best = [max(range(m), key=q[s].__getitem__) for s in range(n)]
+        if all(q[s][best[s]] == q[s][choice[s]] for s in range(n)):
+            return q
+        choice = [best[s] if q[s][best[s]] > q[s][choice[s]] else choice[s] for s in range(n)]
+
+
+def rational_solve(system: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """The solution of a linear system by Gaussian elimination; the diagonal of I − γP needs no exchange of rows."""
+    rows = [[*row, b] for row, b in zip(system, right, strict=True)]
+    for i, row in enumerate(rows):
+        rows[i] = [x / row[i] for x in row]
+        for j, other in enumerate(rows):
+            if j != i and other[i]:
+                rows[j] = [x - other[i] * y for x, y in zip(other, rows[i], strict=True)]
+    return [row[-1] for row in rows]
 
 
 def linear_program(problem: MonMDP) -> np.ndarray:

@@ -15,10 +15,10 @@ import monmdp
 
 #: The lines that a new metric needs, and where they go.
 ADDED = {
-    "METRICS = (": '\n    Metric("paid", "paid", np.float64, "price paid", "Monitor reward so far, negated."),',
-    "exploring: int = 0": "\n    paid: float = 0.0",
-    "tally.exploring + exploring": ", tally.paid - transition.monitor_reward",
-    "record.visited[point] = tally.visited": "\n    record.paid[point] = tally.paid",
+    "METRICS = (": '\n    Metric("dear", "dear", np.float64, "last price", "Twice the monitor reward, negated."),',
+    "exploring: int = 0": "\n    dear: float = 0.0",
+    "tally.exploring + exploring,": " tally.dear - 2 * transition.monitor_reward,",
+    "record.visited[point] = tally.visited": "\n    record.dear[point] = tally.dear",
 }
 SCRIPT = """
 import json
@@ -33,9 +33,9 @@ monmdp.run_sweep(
 )
 table = monmdp.load("results")
 print(json.dumps({
-    "curves": curves.paid.tolist(),
+    "curves": curves.dear.tolist(),
     "observed": curves.observed.tolist(),
-    "parquet": table.column("paid").to_pylist(),
+    "parquet": table.column("dear").to_pylist(),
     "page": build_page(Results("results"), replays=()),
 }))
 """
@@ -70,8 +70,8 @@ def changed(tmp_path_factory):
 
 def test_curves_and_parquet_have_the_metric(changed):
     """Ask costs 0.2 per observed reward, so that the price follows from another metric."""
-    for paid, observed in zip(changed.result["curves"], changed.result["observed"], strict=True):
-        assert paid == pytest.approx([0.2 * count for count in observed])
+    for dear, observed in zip(changed.result["curves"], changed.result["observed"], strict=True):
+        assert dear == pytest.approx([0.4 * count for count in observed])
         assert observed[-1] > 0
     assert changed.result["parquet"] == pytest.approx([x for run in changed.result["curves"] for x in run])
 
@@ -80,9 +80,9 @@ def test_csv_has_the_metric(changed):
     command = ["-m", "monmdp", "train", "Loop", "Ask", "--agent", "Naive", "--steps", "60", "--points", "3"]
     changed(*command, "--seeds", "2", "--save", "curves.csv")
     header = (changed.folder / "curves.csv").read_text().splitlines()[0].split(",")
-    assert "paid" in header
+    assert "dear" in header
 
 
 def test_the_page_has_the_metric(changed):
-    assert "price paid" in changed.result["page"]
-    assert "Monitor reward so far, negated." in changed.result["page"]
+    assert "last price" in changed.result["page"]
+    assert "Twice the monitor reward, negated." in changed.result["page"]

@@ -59,13 +59,13 @@ class Dice(Monitor):
             yield Outcome(float(rng.normal()), float(rng.random()), state, float(chance), bool(end))
 
 
-def random_rule(seed: int, n_states: int, n_actions: int, scale: float) -> Rule:
-    """Random transitions, rewards of a random size, some ends."""
+def random_rule(seed: int, n_states: int, n_actions: int, scale: float, ending: float = 0.1) -> Rule:
+    """Random transitions, rewards of a random size, and ends with the given probability."""
     rng = np.random.default_rng(seed)
     chances = rng.dirichlet(np.full(n_states, 0.3), (n_states, n_actions))
     chances /= chances.sum(2, keepdims=True)
     rewards = scale * rng.normal(size=chances.shape)
-    ends = rng.random(chances.shape) < 0.1
+    ends = rng.random(chances.shape) < ending
     names = tuple(f"a{i}" for i in range(n_actions))
 
     def rule(state, action):

@@ -16,6 +16,7 @@ import pytest
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 from PIL import Image
+from pyarrow import parquet
 from pyarrow.csv import read_csv
 from scipy import stats
 
@@ -23,11 +24,12 @@ import monmdp
 from monmdp.cli import main
 from monmdp.environments import Rule
 from monmdp.figures import FIGURES, default_problem, draw_figure, draw_figures
-from monmdp.figures.curves import SHOWN_POINTS, return_limits, shown_points
+from monmdp.figures.curves import NOT_RECORDED, SHOWN_POINTS, return_limits, shown_points
 from monmdp.figures.data import FigureData
 from monmdp.figures.style import KNOWN, PALE, agent_styles, number, styled, wrapped
+from monmdp.simulation import Simulation
 from monmdp.study.results import Results
-from monmdp.study.store import Store
+from monmdp.study.store import Store, read_entry, write_parquet
 from monmdp.study.sweep import PAPER_AGENTS
 from monmdp.tables import csv_text
 
@@ -168,6 +170,61 @@ def test_curves_are_means_with_students_interval(name, column, drawn, folder):
     if column == "return":
         half = expected["mean"] - expected["low"]
         assert (expected["high"] < expected["mean"] + half - 1e-9).any(), "some intervals are cut at the optimum"
+
+
+@pytest.mark.parametrize("column", ["observed", "paid"])
+def test_returns_over_what_was_spent(column, drawn, folder):
+    """At x, the mean over seeds of the return at the last point at which a seed had spent at most x."""
+    shown = table(drawn, f"returns-{column}").query("agent != 'optimum'")
+    data = runs(folder)
+    assert (data.groupby([*KEYS, "seed"])[column].diff().dropna() >= -1e-12).all()
+    for names, curve in shown.groupby(KEYS):
+        mine = data[(data[KEYS] == list(names)).all(axis=1)]
+        assert curve[column].max() == pytest.approx(mine[column].max())
+        for row in curve.iloc[::9].itertuples():
+            affordable = mine[mine[column] <= getattr(row, column) * (1 + 1e-9)]
+            last = affordable.loc[affordable.groupby("seed")["step"].idxmax()]
+            assert row.mean == pytest.approx(last["return"].mean())
+
+
+def test_regret_is_what_the_best_policy_would_have_collected_more(drawn, folder):
+    """The reward per step of the optimal policy, estimated from simulated episodes, times the steps."""
+    shown, data = table(drawn, "regret"), runs(folder)
+    problem, random = monmdp.make("Loop", "Ask"), np.random.default_rng(0)
+    policy, simulation = monmdp.solve(problem).policy, Simulation(problem, 5)
+    total, steps = 0.0, 5000
+    for _ in range(steps):
+        outcome = simulation.step(random.choice(problem.n_actions, p=policy[simulation.state]))
+        total += outcome.env_reward + outcome.monitor_reward
+        if outcome.terminated or outcome.truncated:
+            simulation.restart()
+    for agent in TWO_AGENTS:
+        where = f"environment == 'Loop' and monitor == 'Ask' and agent == '{agent}' and step == 2000"
+        expected = 2000 * total / steps - data.query(where)["collected"].mean()
+        assert shown.query(where)["mean"].item() == pytest.approx(expected, abs=2.0)
+        assert expected > 50
+
+
+def test_runs_of_earlier_versions_lack_new_metrics(folder, tmp_path):
+    """Old runs are left out of the figure, which says so; without any others there is none."""
+    copy = tmp_path / "results"
+    shutil.copytree(folder, copy)
+    forget_metrics(copy, "Naive")
+    figure = drawing("regret", copy).figure
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Directed", NOT_RECORDED]
+    assert drawing("returns-observed", copy).rows == drawing("returns-observed", folder).rows
+    forget_metrics(copy, "Directed")
+    for name in ("regret", "returns-paid"):
+        with pytest.raises(monmdp.MonMDPError, match="an earlier version made them"):
+            drawing(name, copy)
+
+
+def forget_metrics(folder, agent: str) -> None:
+    """Remove the metrics that version 0.2.0 added from the curves of an agent."""
+    for path in list(folder.glob(f"curves/*/*/{agent}/*.parquet")):
+        entry, rows = read_entry(path, "curves"), parquet.read_table(path)
+        write_parquet(path.parent, rows.drop(["paid", "collected"]), "curves", entry.settings, entry.seeds)
+        path.unlink()
 
 
 @pytest.mark.parametrize(
@@ -523,7 +580,7 @@ def test_all_draws_what_it_can_and_reports_the_rest(single, tmp_path, capsys):
     assert main(["figure", "all", str(single), "--out", str(tmp_path)]) == 0
     output = capsys.readouterr().out
     left_out = {line.split(" is left out: ")[0] for line in output.splitlines() if " is left out: " in line}
-    assert left_out == {"beta", "beta-run", "improvement", *SENSITIVITY}
+    assert left_out == {"beta", "beta-run", "improvement", "returns-paid", *SENSITIVITY}
     chosen = {"visits-Loop-Full", "q-values-Loop-Full"}  # the folder does not have the problem of the paper's figures
     assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out - {"visits", "q-values"} | chosen
 
@@ -566,6 +623,7 @@ def test_the_list_names_every_figure(capsys):
         (["returns", "--size", "wide"], "The size is a width in inches from 1 to 40, such as 7, or 7x4"),
         (["returns", "--size", "7x400"], "The size is a width in inches from 1 to 40"),
         (["returns", "--format", "png,gif"], "Figures are written as pdf, png, svg, csv, not as 'png,gif'"),
+        (["returns-paid"], "'paid' is never above zero"),
         (["sensitivity"], "no two variants of an agent, monitor or environment"),
         (["visits", "--env", "Lop"], "no environment 'Lop'. Did you mean 'Loop'"),
         (["beta-run", "--env", "Loop", "--monitor", "Full"], r"No agent in Loop \+ Full records β"),

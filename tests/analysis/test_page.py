@@ -248,7 +248,7 @@ def test_clicking_a_cell_shows_its_numbers(tab, folder):
         headings = tab.locator("#curves .numbers thead th").all_inner_texts()
         row = tab.locator("#curves tr[aria-current=true]")
         numbers = dict(zip(headings, row.locator("th, td").all_inner_texts(), strict=True))
-        assert headings[3:5] == ["Return", "Rewards observed"]
+        assert headings[3:6] == ["Rewards until solved", "Return", "Rewards observed"]
         final, optimum = mine["final_return"], mine["optimal_return"].iloc[0]
         assert numbers["Solved"] == f"{mine['solved'].sum()} of 6"
         assert [number(part) for part in numbers["Return"].split(" ± ")] == pytest.approx(
@@ -291,7 +291,14 @@ def test_hovering_shows_all_agents_at_the_step(tab, folder):
 
 @pytest.mark.parametrize(
     ("metric", "column"),
-    [("Rewards observed", "observed"), ("Pairs visited", "visited"), ("Exploring", "explored"), ("β", "beta")],
+    [
+        ("Rewards observed", "observed"),
+        ("Pairs visited", "visited"),
+        ("Exploring", "explored"),
+        ("β", "beta"),
+        ("Paid to the monitor", "paid"),
+        ("Reward collected", "collected"),
+    ],
 )
 def test_other_metrics_can_be_shown(tab, folder, metric, column):
     share(tab, "Loop + Full", "Directed").click()
@@ -307,6 +314,24 @@ def test_other_metrics_can_be_shown(tab, folder, metric, column):
     assert tab.get_by_role("radio", name="Near optimum").is_disabled()
     thresholds = tab.locator("#curves .level-text", has_text="explores above 0.01").count()
     assert thresholds == (column == "beta")
+
+
+@pytest.mark.parametrize(
+    ("against", "label", "column"),
+    [("Answers", "rewards observed", "observed"), ("Money", "paid to the monitor", "paid")],
+)
+def test_curves_against_what_was_spent(tab, folder, against, label, column):
+    """The curve of an agent ends at the mean of what its runs observed, or paid."""
+    runs = monmdp.load(folder).to_pandas().query("environment == 'Walk' and monitor == 'Ask' and step == 5000")
+    share(tab, "Walk + Ask", "Directed").click()
+    choose(tab, "curves", against)
+    assert label in tab.locator("#curves .chart svg").text_content()
+    for agent in ("Optimism", "Naive"):
+        tab.locator("#curves .toggles button", has_text=agent).click()
+    hover(tab, 0.97)
+    text = tab.locator("#curves .tip p").inner_text()
+    assert text.startswith(label)
+    assert number(text) == pytest.approx(runs[runs["agent"] == "Directed"][column].mean(), abs=0.6)
 
 
 def test_agents_are_switched_off_and_on(tab):

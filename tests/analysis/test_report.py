@@ -106,6 +106,11 @@ def test_cells_match_the_parquet_files(folder, data):
             solved = [group.set_index("step")["return"] for _, group in curves[mine].groupby("seed")]
             first = [until(run, optimum) for run in solved]
             assert cell["until"] == (float(np.median(first)) if np.isfinite(np.median(first)) else None)
+            seen = [
+                group.set_index("step")["observed"].get(step, np.inf)
+                for (_, group), step in zip(curves[mine].groupby("seed"), first, strict=True)
+            ]
+            assert cell["answers"] == (float(np.median(seen)) if np.isfinite(np.median(seen)) else None)
             by_step = curves[mine].groupby("step")
             np.testing.assert_array_equal(unpacked(data["axes"][cell["axis"]]), sorted(by_step.groups))
             for metric in METRICS:
@@ -151,7 +156,7 @@ def test_runs_without_evaluation_have_no_outcome(tmp_path):
     sweep = monmdp.Sweep(["Loop"], ["Full"], ["Naive"], seeds=2, steps=50, points=5, evaluation="none")
     monmdp.run_sweep([sweep], tmp_path)
     cell = page_data(Results(tmp_path), (), None)["problems"][0]["cells"][0]
-    assert [cell[key] for key in ("solved", "share", "until")] == [None] * 3
+    assert [cell[key] for key in ("solved", "share", "until", "answers")] == [None] * 4
     assert cell["curves"]["return"] is None
     assert cell["curves"]["observed"] is not None
 

@@ -9,7 +9,7 @@ from reference.loop import train_plain
 import monmdp
 from monmdp.study.snapshots import take_snapshots
 
-CURVES = ("returns", "observed", "beta", "explored")
+CURVES = ("returns", "observed", "beta", "explored", "paid", "collected")
 
 
 @pytest.mark.parametrize(("environment", "monitor"), [("Hazard", "Button"), ("RiverSwim", "Experts")])

@@ -10,7 +10,9 @@ from reference import train_plain
 import monmdp
 from monmdp.agents import QLearner
 
-CURVES = ("returns", "observed", "visited", "beta", "explored")
+#: What is recorded of what an agent knows; and all curves, with those that depend on rewards it never saw.
+KNOWN = ("observed", "visited", "beta", "explored", "paid")
+CURVES = ("returns", "collected", *KNOWN)
 TABLES = ("visit_counts", "q", "reward_model")
 #: Agents that learn Q step by step, with a learning rate, random actions and a first value.
 Q_LEARNERS = [name for name in monmdp.AGENTS if issubclass(monmdp.AGENTS.find(name), QLearner)]

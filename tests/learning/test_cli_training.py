@@ -18,7 +18,8 @@ from monmdp.training.metrics import METRICS
 
 FIELDS = [
     "environment", "monitor", "agent", "seeds", "steps", "optimal_return", "final_return",
-    "final_return_ci", "solved", "observed", "seconds",
+    "final_return_ci", "solved", "observed", "paid", "collected",
+    "seconds",
 ]  # fmt: skip
 
 

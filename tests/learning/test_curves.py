@@ -47,6 +47,8 @@ def test_the_summary_by_hand():
         "final_return_ci": pytest.approx(2.0542603, rel=1e-6),
         "solved": 0.5,
         "observed": 150.0,
+        "paid": None,
+        "collected": None,
         "seconds": 1.25,
     }
     json.dumps(found, allow_nan=False)

@@ -28,6 +28,8 @@ class Stepped(NamedTuple):
     observed: bool
     next_state: int
     ended: bool
+    env_reward: float
+    monitor_reward: float
 
 
 def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Iterator[Stepped]:
@@ -46,16 +48,15 @@ def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Itera
         while luck >= arrays.cumulative[outcome]:
             outcome += 1
         observed = uniform(keys["observe"], step) < arrays.observe_probability[outcome]
-        proxy_reward = math.nan
-        if observed or agent.options.sees_everything:
-            proxy_reward = float(arrays.env_reward[outcome])
-            if arrays.reward_noise[outcome] > 0:
-                proxy_reward += float(arrays.reward_noise[outcome]) * normal(keys["noise"], step)
+        env_reward, monitor_reward = float(arrays.env_reward[outcome]), float(arrays.monitor_reward[outcome])
+        if arrays.reward_noise[outcome] > 0:
+            env_reward += float(arrays.reward_noise[outcome]) * normal(keys["noise"], step)
+        proxy_reward = env_reward if observed or agent.options.sees_everything else math.nan
         next_state, terminated = int(arrays.next_state[outcome]), bool(arrays.terminated[outcome])
         agent.visits[state, action] += 1
         agent.update(
             state, action, int(problem.env_pair[pair]), next_state, terminated,
-            proxy_reward, float(arrays.monitor_reward[outcome]), step,
+            proxy_reward, monitor_reward, step,
         )  # fmt: skip
         elapsed += 1
         ended = terminated or elapsed == problem.step_limit
@@ -63,7 +64,7 @@ def training(problem: MonMDP, agent: PlainAgent, steps: int, seed: int) -> Itera
         if ended:
             state = _start(problem, keys["start"], episode)
             episode, elapsed = episode + 1, 0
-        yield Stepped(step, before, action, exploring, bool(observed), state, ended)
+        yield Stepped(step, before, action, exploring, bool(observed), state, ended, env_reward, monitor_reward)
 
 
 def train_plain(
@@ -75,12 +76,15 @@ def train_plain(
     learner = plain_agent(job.agent, problem, length, seed)
     record = new_record(len(point_steps))
     observed = exploring = done = 0
+    earned = given = 0.0
     run = training(problem, learner, length, seed)
     for point, until in enumerate(point_steps):
         while done < until:
             stepped = next(run)
             observed += stepped.observed
             exploring += stepped.exploring
+            earned += stepped.env_reward
+            given += stepped.monitor_reward
             done += 1
         learner.plan(done)
         record.returns[point] = plain_return(problem, learner.q)
@@ -88,6 +92,8 @@ def train_plain(
         record.visited[point] = np.count_nonzero(learner.visits)
         record.beta[point] = learner.beta(done)
         record.explored[point] = exploring / max(done, 1)
+        record.paid[point] = 0.0 - given
+        record.collected[point] = earned + given
     return record, learner
 
 

@@ -41,7 +41,7 @@ def test_fewer_files_same_data(many, folder, capsys):
     assert damage(folder) == []
     for identity, curve in monmdp.mean_curves(many).items():
         assert monmdp.mean_curves(folder)[identity]["mean"] == pytest.approx(curve["mean"], abs=1e-12)
-    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
+    assert "has all runs (120)." in output_of(capsys, *WORDS, str(folder))
     before = file_bytes(folder)
     assert "Merged 4 files into 4." in output_of(capsys, "results", str(folder), "--compact")
     assert file_bytes(folder) == before
@@ -66,7 +66,7 @@ def test_interrupted_before_the_parts_are_removed(many, folder, capsys):
     assert_same(folder, many)
     for identity, curve in monmdp.mean_curves(many).items():
         assert monmdp.mean_curves(folder)[identity]["mean"] == pytest.approx(curve["mean"], abs=1e-12)
-    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
+    assert "has all runs (120)." in output_of(capsys, *WORDS, str(folder))
     output_of(capsys, "results", str(folder), "--compact")
     assert len(finished(folder)) == 2
     assert_same(folder, many)
@@ -79,7 +79,7 @@ def test_interrupted_between_curves_and_tables(many, folder, kind, capsys):
     shutil.rmtree(folder / kind)
     shutil.copytree(many / kind, folder / kind)
     assert_same(folder, many)
-    assert "Nothing to do: all 120 runs" in output_of(capsys, *WORDS, str(folder))
+    assert "has all runs (120)." in output_of(capsys, *WORDS, str(folder))
     output_of(capsys, "results", str(folder), "--compact")
     assert len(list(folder.rglob("*.parquet"))) == 4
     assert_same(folder, many)

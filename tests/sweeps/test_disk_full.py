@@ -42,7 +42,7 @@ def test_a_small_disk(undisturbed, small_disk):
     subprocess.run(["mount", "-o", "remount,size=20m", str(small_disk)], check=True)
     code, out, err = end(start(*command))
     assert (code, err) == (0, "")
-    assert "were there already" in out
+    assert "from before" in out
     assert damage(folder) == []
     assert_same(folder, undisturbed)
 

@@ -37,7 +37,7 @@ def test_four_shards_into_one_folder(whole, tmp_path, capsys):
         sizes.append(len(file_bytes(tmp_path)))
     assert sizes == sorted(set(sizes)), "every shard adds something"
     assert file_bytes(tmp_path) == file_bytes(whole)
-    assert "Nothing to do: all 156 runs" in output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path))
+    assert "has all runs (156)." in output_of(capsys, "reproduce", *WORDS, "--out", str(tmp_path))
 
 
 def test_four_folders_merged_by_copying(whole, tmp_path, capsys):

@@ -16,10 +16,12 @@ from sweeping import SINGLE, TINY, finished, runs_on_disk, single_job
 
 import monmdp
 from monmdp.files import write_atomically
+from monmdp.study.results import Results, compact
+from monmdp.study.store import read_entry, write_parquet
 
 COLUMNS = {
     "curves": ["environment", "monitor", "agent", "cell", "seed", "step", "return", "observed", "visited", "beta",
-               "explored"],
+               "explored", "paid", "collected"],
     "tables": ["environment", "monitor", "agent", "cell", "seed", "optimal_return", "target_return",
                "final_return", "solved", "visit_counts", "q", "reward_model"],
 }  # fmt: skip
@@ -44,7 +46,7 @@ def test_rows_equal_the_curves_of_training(folder, agent):
         assert list(run["step"]) == list(curves.steps) == [*range(0, 300, 30), 300]
         for column, values in {
             "return": curves.returns, "observed": curves.observed, "visited": curves.visited, "beta": curves.beta,
-            "explored": curves.explored,
+            "explored": curves.explored, "paid": curves.paid, "collected": curves.collected,
         }.items():  # fmt: skip
             assert np.array_equal(run[column], values[i], equal_nan=True), column
         (final,) = tables.query(where).to_dict("records")
@@ -54,6 +56,25 @@ def test_rows_equal_the_curves_of_training(folder, agent):
         assert np.array_equal(final["visit_counts"], curves.visit_counts[i].ravel())
         assert np.array_equal(final["q"], curves.q[i].ravel(), equal_nan=True)
         assert np.array_equal(final["reward_model"], curves.reward_model[i])
+
+
+def test_folders_of_earlier_versions_load_and_resume(folder, tmp_path):
+    """Without the metrics that were added later, they are null, nothing runs again, and files merge with new ones."""
+    shutil.copytree(folder, old := tmp_path / "old")
+    for path in list(old.glob("curves/**/*.parquet")):
+        entry, rows = read_entry(path, "curves"), pq.read_table(path)
+        write_parquet(path.parent, rows.drop(["paid", "collected"]), "curves", entry.settings, entry.seeds)
+        path.unlink()
+    report = monmdp.run_sweep([TINY], old)
+    assert (report.done, report.damaged) == (0, [])
+    assert monmdp.run_sweep([dataclasses.replace(TINY, seeds=4)], old).done > 0
+    compact(old)
+    rows = monmdp.load(old).to_pandas()
+    assert (rows["paid"].isna() == (rows["seed"] < 3)).all()
+    assert (rows["collected"].isna() == (rows["seed"] < 3)).all()
+    assert not rows["observed"].isna().any()
+    cell = Results(old).cells["Loop", "Ask", "Naive"]
+    assert cell.observed_until_solved.shape == cell.paid_until_solved.shape == (4,)
 
 
 @pytest.mark.parametrize("kind", ["curves", "tables"])

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from rich.console import Console, Group, RenderableType
@@ -127,8 +128,9 @@ class Train(RunArguments):
 class Compare(RunArguments):
     """Train agents with the same seeds and compare them with the first.
 
-    The table shows the final return with its 95% interval, the fraction of seeds that end solved, steps and observed
-    rewards until then (medians), and the difference to the first agent, paired by seed, with its p-value.
+    The table shows the final return with its 95% interval, the fraction of seeds that end solved, steps and rewards
+    seen until then (medians), what the whole run paid to the monitor (mean), and the difference to the first agent,
+    paired by seed, with its p-value.
 
     Example: monmdp compare Hazard Button --agents "Directed,Directed(beta_bar=0.1)" --plot hazard.png
     """
@@ -143,10 +145,10 @@ class Compare(RunArguments):
         shared.check_file(self.plot, *PICTURES)
         problem = self.problem()
         with shared.progress("preparing (the first run compiles kernels)") as update:
-            from monmdp.study.compare import HEADER, compare
+            from monmdp.study.compare import ALIGNED, HEADER, compare
 
             comparison = compare(problem, shared.split(self.agents) or (), **self.options(update))
-        table = terminal(HEADER, comparison.cells(), comparison.title, "lrrrrrr")
+        table = terminal(HEADER, comparison.cells(), comparison.title, ALIGNED)
         plot = partial(_picture, comparison)
         files: Contents = [("Curves", self.save, comparison.file_content), ("Plot", self.plot, plot)]
         self.finish(console, {"agents": comparison.rows()}, table, files)
@@ -171,8 +173,10 @@ def _outcome(curves: Curves) -> dict[str, str]:
     if curves.target_return != curves.optimal_return:
         facts["cautious return"] = f"{curves.target_return:.4f}"
     facts |= {
-        "solved": f"{int(curves.solved.sum())} of {plural(n_seeds, 'seed')}",
+        "solved": f"{int(curves.solved.sum())} of {plural(n_seeds, 'seed')}" + _until(curves),
         "rewards observed": f"{summary['observed']:,.0f} of {steps:,} ({curves.observed[:, -1].mean() / steps:.1%})",
+        "paid to the monitor": f"{summary['paid']:,.2f}",
+        "reward collected": f"{summary['collected']:,.2f} while learning, environment and monitor",
         "pairs visited": f"{curves.visited[:, -1].mean():,.0f} of {int(curves.problem.reachable_pairs.sum()):,}",
         "time": f"{curves.seconds:.2f} s",
     }
@@ -181,6 +185,12 @@ def _outcome(curves: Curves) -> dict[str, str]:
         more = f" (and {len(remarks) - 1} more)" if len(remarks) > 1 else ""
         facts["remarks"] = f"seed {curves.seeds[0]}: {remarks[0]}{more}"
     return facts
+
+
+def _until(curves: Curves) -> str:
+    """Medians of the steps and rewards that it took to solve the problem, if half of the seeds did."""
+    steps, observed = (float(median(each)) for each in (curves.steps_until_solved, curves.observed_until_solved))
+    return f"; median after {steps:,.0f} steps and {observed:,.0f} rewards" if math.isfinite(observed) else ""
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,9 @@ def confidence_bounds(values, counts, scale, log_total, bounds):
 
 
 @cuda.jit(device=True)
-def draw_plain_reward(dynamics, outcome, key, clock):
-    """The environment reward of an outcome that has no noise."""
-    return dynamics.env_reward[outcome]
+def draw_plain_reward(mean, noise, key, clock):
+    """An environment reward without noise."""
+    return mean
 
 
 @cuda.jit(device=True, inline="always")

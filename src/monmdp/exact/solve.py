@@ -7,14 +7,23 @@ import numpy as np
 
 from monmdp import check
 from monmdp.errors import MonMDPError, plural
+from monmdp.exact.policy_iteration import Model, methods_for, policy_iteration, policy_values
 from monmdp.exact.structure import communicating, hidden_env_outcomes, hidden_env_pairs, successor_rows
-from monmdp.problem import Floats, MonMDP, Progress, checked_problem
-from monmdp.world import compact
+from monmdp.problem import ORDINARY, Floats, MonMDP, Progress, checked_problem
 
 #: Action values closer than this, times the scale of the problem, are ties, shared evenly.
 TIE = 1e-9
+#: The smallest loss by a step of delay, times the scale of the problem, that is told apart from a tie.
+LEAST_DELAY = 10 * TIE
 #: Relative accuracy of optimal values.
 ACCURACY = 1e-13
+#: Value iteration finds the solution if this many sweeps are enough for the discount (up to 0.99), and else makes at
+#: most so many: they find the solution if all optimal ways end soon, and otherwise a policy for policy iteration.
+FEW_SWEEPS, FIRST_SWEEPS = 5_000, 1_000
+#: If the discounted return of a policy without a step limit is a sum over more steps, a linear system gives it.
+FEW_STEPS = 100_000
+#: Discount of a step in the mean reward of endless episodes.
+ENDLESS = 0.9999
 #: Outcomes that value iteration visits between two checks for an interrupt: a part of a second.
 SWEPT_AT_ONCE = 100_000_000
 
@@ -60,7 +69,8 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None, progress: Pro
     """Solve a problem exactly.
 
     minimum_reward: lower bound of rewards for the minimax values; by default the smallest environment reward.
-    progress: called with the number of sweeps over all states so far and the largest possible number.
+    progress: called with the work done so far and of all: sweeps over all states in value iteration, states whose
+    action is settled in policy iteration.
     """
     environment = checked_problem(problem).environment
     lowest = float(environment.reward.min())
@@ -98,19 +108,46 @@ def solve(problem: MonMDP, *, minimum_reward: float | None = None, progress: Pro
 def optimal_values(problem: MonMDP, reward: Floats, progress: Progress | None = None) -> Floats:
     """Q* [S, A] for the given reward of each outcome, infinite horizon, discounted.
 
-    progress: as in `solve`. An interrupt stops after a part of a second.
+    Value iteration if its sweeps are enough, else policy iteration. progress: as in `solve`. An interrupt stops after
+    a part of a second.
     """
     from monmdp.kernels.bellman import value_iteration
 
+    check_discount(problem)
     q, values = np.zeros((problem.n_states, problem.n_actions)), np.zeros(problem.n_states)
     rows, expected, discount = successor_rows(problem), problem.expected(reward), float(problem.discount)
     most = 1 + math.ceil(math.log(ACCURACY * (1.0 - discount)) / math.log(max(discount, 1e-9)))
-    done, sweeps = 0, max(1, SWEPT_AT_ONCE // problem.n_outcomes)
-    while not value_iteration(rows, expected, discount, (ACCURACY, problem.scale, sweeps), q, values):
-        done += sweeps
-        if progress is not None:
-            progress(min(done, most), most)
-    return q
+
+    def swept(limit: float) -> bool:
+        """Whether value iteration finds the solution in so many sweeps, made in parts that can be interrupted."""
+        done = 0
+        while done < limit:
+            sweeps = int(min(max(1, SWEPT_AT_ONCE // problem.n_outcomes), limit - done))
+            if value_iteration(rows, expected, discount, (ACCURACY, problem.scale, sweeps), q, values):
+                return True
+            done += sweeps
+            if progress is not None:
+                progress(int(min(done, most)), int(min(limit, most)))
+        return False
+
+    if swept(2 * most if most <= FEW_SWEEPS else FIRST_SWEEPS):
+        return q
+    solution = policy_iteration(problem, expected, q, progress)
+    if solution is None:
+        swept(math.inf)
+    return q if solution is None else solution
+
+
+def check_discount(problem: MonMDP) -> None:
+    """Raise an error if a step of delay, even of the largest reward, is worth hardly more than a tie."""
+    largest = float(max(problem.reward.max(), -problem.reward.min()))
+    share = min(max(largest / problem.scale, ORDINARY[0]), 1.0)
+    if largest and (1.0 - problem.discount) * share < LEAST_DELAY:
+        nines = math.floor(math.log10(share / LEAST_DELAY) + 1e-9)
+        raise MonMDPError(
+            f"The discount {float(problem.discount)!r} is so close to 1 that waiting and acting would be ties in "
+            f"{problem.name}; choose a discount of at most 0.{'9' * nines}."
+        )
 
 
 def worst_choice(problem: MonMDP, policy: Floats) -> Floats:
@@ -131,12 +168,25 @@ def greedy_policy(q: Floats, tie: float = TIE) -> Floats:
     return policy
 
 
-def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None) -> float:
+def policy_gain(problem: MonMDP, policy: Floats) -> float:
+    """Expected reward per training step of policy [S, A]: that of an episode, undiscounted, over its length.
+
+    Without a step limit, step t of an episode weighs ENDLESS^t, so that both sums are finite.
+    """
+    discount = 1.0 if problem.step_limit else ENDLESS
+    length = policy_return(problem, policy, np.ones(problem.n_outcomes), discount)
+    return policy_return(problem, policy, discount=discount) / length
+
+
+def policy_return(
+    problem: MonMDP, policy: Floats, reward: Floats | None = None, discount: float | None = None
+) -> float:
     """Exact discounted return of policy [S, A] from the start distribution within the step limit.
 
-    reward: of each outcome; by default that of the problem, environment plus monitor.
+    reward: of each outcome; by default that of the problem, environment plus monitor. discount: by default its own.
     """
-    from monmdp.kernels.returns import exact_return, new_evaluator
+    from monmdp.kernels.returns import NEGLIGIBLE, exact_return, new_evaluator
+    from monmdp.world import compact
 
     policy = checked_policy(checked_problem(problem), policy)
     reward = problem.reward if reward is None else check.numbers(reward, "The reward of each outcome")
@@ -154,7 +204,15 @@ def policy_return(problem: MonMDP, policy: Floats, reward: Floats | None = None)
         start_states=problem.start_states,
         n_states=problem.n_states,
         n_actions=1,
+        discount=problem.discount if discount is None else discount,
     )
+    steps = math.log(NEGLIGIBLE) / math.log(max(chain.discount, 1e-9)) if chain.discount < 1.0 else math.inf
+    if FEW_STEPS < steps < (problem.step_limit or math.inf):
+        model, zeros = Model.of(chain, chain.pair_reward), np.zeros(problem.n_states)
+        values = policy_values(model, zeros, methods_for(problem))
+        if values is not None:
+            return float(problem.start @ values)
+        check_discount(problem)
     return float(exact_return(chain, np.zeros((problem.n_states, 1)), new_evaluator(chain)))
 
 

@@ -1,4 +1,7 @@
-"""Curves in a grid of panels, environments down and monitors across: return, rewards observed, β, seeds solved."""
+"""Curves in a grid of panels, environments down and monitors across: return, cost, β, seeds solved.
+
+They are over training steps, or over what was spent: rewards observed, or monitor reward paid.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -24,7 +27,10 @@ LEFT, AROUND, BELOW, SAMPLE = 0.75, 0.6, 0.2, 0.45
 STEPS = "training steps (thousands)"
 #: Column of the results → label of its axis.
 LABELS = {metric.column: metric.label for metric in METRICS}
+COUNTS = [metric.column for metric in METRICS if metric.dtype is np.int64]
 GREEDY_RETURN = f"{LABELS['return']} of the greedy policy"
+#: A note of the legend where some runs lack a metric.
+NOT_RECORDED = "some runs of earlier versions did not record it"
 OPTIMUM: dict[str, Any] = {"color": style.INK, "linestyle": (0, (3, 2)), "linewidth": 0.6}
 ENDS_BELOW: dict[str, Any] = {"color": style.FADED, "marker": "v", "markersize": 3, "linestyle": "none"}
 COLUMNS = ("environment", "monitor", "agent", "runs", "step", "mean", "low", "high")
@@ -202,7 +208,8 @@ def mean_curve(cell: CellResults | Curves, column: str, statistic: str = "mean")
 def possible(interval: Interval, column: str, steps: Integers, optimum: float) -> Interval:
     """An interval of a metric cut where no value can be: returns at the optimum, counts at 0 and the step."""
     estimate, low, high = interval
-    least, most = {"return": (-np.inf, optimum), "explored": (0, 1), "beta": (0, np.inf)}.get(column, (0, steps))
+    limits = {"return": (-np.inf, optimum), "explored": (0, 1), "beta": (0, np.inf)}
+    least, most = limits.get(column, (0, steps) if column in COUNTS else (-np.inf, np.inf))
     return Interval(estimate, np.clip(low, least, None), np.maximum(np.clip(high, None, most), estimate))
 
 
@@ -227,17 +234,80 @@ def shown_points(points: int) -> Integers:
 
 def returns(data: FigureData, main: bool = False) -> Drawing:
     """Greedy return during training, with the optimum; curves that end far below it are marked under the panel."""
-    panels = _panels(data, lambda cell: mean_curve(cell, "return", data.statistic), main)
+    return _return_grid(data, _panels(data, lambda cell: mean_curve(cell, "return", data.statistic), main))
+
+
+def _return_grid(data: FigureData, panels: Panels, **options: Any) -> Drawing:
+    """Curves of returns with the optimum. options: those of `_grid`."""
     optima = {problem: sorted({cell.target_return for cell in data.results.of_problem(*problem)}) for problem in panels}
     finish, legend = return_axis(panels, optima, data.styles)
-    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=legend)
+    drawing = _grid(data, panels, GREEDY_RETURN, finish, more=[*legend, *options.pop("more", ())], **options)
     drawing.rows.extend(
-        (*problem, "optimum", "", step, optimum, "", "")
+        (*problem, "optimum", "", x, optimum, "", "")
         for problem, bands in panels.items()
         for optimum in optima[problem]
-        for step in (0, max(int(band.x[-1]) for band in bands.values()))
+        for x in (min(band.x[0].item() for band in bands.values()), max(band.x[-1].item() for band in bands.values()))
     )
     return drawing
+
+
+def against(data: FigureData, column: str) -> Drawing:
+    """Greedy return over what a metric counted until then, such as rewards observed; its axis is logarithmic."""
+    recorded, note = _recorded(data, column)
+    first = {}
+    for problem in data.results.problems:
+        spent = [
+            cell.curve(column).astype(np.float64) for cell in data.results.of_problem(*problem) if cell in recorded
+        ]
+        first[problem] = min((float(np.min(each, initial=np.inf, where=each > 0)) for each in spent), default=np.inf)
+
+    def band(cell: CellResults) -> Band | None:
+        start = first[cell.environment, cell.monitor]
+        return _spent_curve(cell, column, start, data.statistic) if cell in recorded and start < np.inf else None
+
+    panels = _panels(data, band)
+    if not panels:
+        raise MonMDPError(f"In {data.results.folder}, the metric {column!r} is never above zero.")
+    return _return_grid(data, panels, more=note, x=(column, f"{LABELS[column]} (logarithmic)", show_powers))
+
+
+def _spent_curve(cell: CellResults, column: str, start: float, statistic: str) -> Band:
+    """A statistic over seeds of the last return that a seed had before its metric exceeded x, from x = start on."""
+    returns, spent = _curve(cell, "return"), np.maximum.accumulate(cell.curve(column), axis=1)
+    x = np.geomspace(start, max(float(spent.max()), start), SHOWN_POINTS)
+    before = [np.searchsorted(one, x * (1 + 1e-12), "right") - 1 for one in spent]
+    values = np.take_along_axis(returns, np.array(before), axis=1)
+    optimum = cell.optimal_return if cell.settings.get("evaluation") == "exact" else np.inf
+    return Band(x, *possible(STATISTICS[statistic](values), "return", cell.steps, optimum), (len(values),))
+
+
+def regret(data: FigureData) -> Drawing:
+    """Reward that the policy that can be learned would have collected in the same steps, minus what was collected."""
+    recorded, note = _recorded(data, "collected")
+
+    def band(cell: CellResults) -> Band | None:
+        if cell not in recorded or np.isnan(cell.best_gain):
+            return None
+        points = shown_points(len(cell.steps))
+        lost = (cell.best_gain * cell.steps - cell.curve("collected"))[:, points]
+        return Band(cell.steps[points], *STATISTICS[data.statistic](lost), (len(lost),))
+
+    panels = _panels(data, band)
+    if not panels:
+        raise MonMDPError(f"No problem in {data.results.folder} can be built again from its name, so it has no regret.")
+    return _grid(data, panels, "regret: reward lost while learning", count_axis(), more=note, share_y=False)
+
+
+def _recorded(data: FigureData, column: str) -> tuple[list[CellResults], list[Entry]]:
+    """The cells whose runs all have a metric, and a note for the legend if others do not."""
+    cells = list(data.results.cells.values())
+    recorded = [cell for cell in cells if not np.isnan(cell.curve(column)).any()]
+    if not recorded:
+        raise MonMDPError(
+            f"No agent in {data.results.folder} has {column!r} in all its runs: an earlier version made them; "
+            "make them again in another folder."
+        )
+    return recorded, [] if len(recorded) == len(cells) else [(NOT_RECORDED, {"linestyle": "none"})]
 
 
 def return_axis(
@@ -295,11 +365,14 @@ def observed(data: FigureData, main: bool = False) -> Drawing:
 
 
 def count_axis(scale: float = 1.0) -> Finish:
-    """An axis from zero to a little above the largest value, with numbers divided by `scale`."""
+    """An axis from zero or the smallest value to a little above the largest, with numbers divided by `scale`."""
 
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
-        most = max((float(np.nanmax([band.mean, band.high])) for band in bands.values()), default=0.0) or 1.0
-        axes.set_ylim(-0.03 * most, 1.06 * most)
+        edges = [edge for band in bands.values() for edge in (band.mean, band.low, band.high)]
+        most = max((float(np.nanmax(edge, initial=0.0)) for edge in edges), default=0.0)
+        least = min((float(np.nanmin(edge, initial=0.0)) for edge in edges), default=0.0)
+        size = most - least or 1.0
+        axes.set_ylim(least - 0.03 * size, least + 1.06 * size)
         few_ticks(axes.yaxis, 3, scale)
 
     return finish
@@ -395,14 +468,40 @@ def _intervals(panels: Panels) -> int:
     return 4 if len(panels) == 1 else 2
 
 
-def _grid(data: FigureData, panels: Panels, y_label: str, finish: Finish, **options: Any) -> Drawing:
+def show_powers(axes: Axes, parts: int = 2) -> None:
+    """A logarithmic horizontal axis with few numbers."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    wanted = [factor * 10.0**power for power in range(-9, 16) for factor in (1, 2, 5)]
+    ticks = [tick for tick in wanted if low * 0.999 <= tick <= high * 1.001]
+    powers = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
+    chosen = powers if len(powers) > 1 else ticks
+    chosen = chosen[:: -(-len(chosen) // (2 * parts)) or 1]
+    axes.set_xticks(chosen, [f"{tick:g}" if tick < 1e4 else f"{tick / 1000:g}k" for tick in chosen])
+    axes.minorticks_off()
+
+
+#: The horizontal axis: its column in a file, its label, and a function that sets the ticks.
+XAxis = tuple[str, str, Callable[[Axes, int], None]]
+
+
+def _grid(
+    data: FigureData,
+    panels: Panels,
+    y_label: str,
+    finish: Finish,
+    x: XAxis = ("step", STEPS, show_steps),
+    **options: Any,
+) -> Drawing:
     """Curves over training steps in panels of environments × monitors. options: those of `draw_panels`."""
+    column, x_label, show_x = x
     styles = {agent: look for agent, look in data.styles.items() if any(agent in bands for bands in panels.values())}
 
-    def finish_steps(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
+    def finish_x(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         finish(axes, bands, problem)
-        show_steps(axes, _intervals(panels))
+        show_x(axes, _intervals(panels))
 
     options["names"] = data.results.labels | options.get("names", {})
-    figure = draw_panels(panels, data.results.monitors, styles, (STEPS, y_label), finish_steps, **options)
-    return Drawing(figure, tuple(data.statistic if name == "mean" else name for name in COLUMNS), panel_rows(panels))
+    figure = draw_panels(panels, data.results.monitors, styles, (x_label, y_label), finish_x, **options)
+    renamed = {"mean": data.statistic, "step": column}
+    return Drawing(figure, tuple(renamed.get(name, name) for name in COLUMNS), panel_rows(panels))

@@ -59,8 +59,8 @@ def plot(
     """Draw a metric of several `Curves` over training steps: a statistic over seeds with its 95% interval.
 
     curves: of any agents and problems; each problem gets a panel. A mapping has labels as keys. metric: return,
-    observed, visited, beta or explored. statistic: mean, median or iqm. size: width and height in inches. path: a
-    .png, .pdf or .svg file. Returns a matplotlib figure.
+    observed, visited, beta, explored, paid or collected. statistic: mean, median or iqm. size: width and height in
+    inches. path: a .png, .pdf or .svg file. Returns a matplotlib figure.
     """
     named = _labelled(curves)
     if metric not in LABELS:

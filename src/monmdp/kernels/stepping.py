@@ -25,18 +25,16 @@ def draw_outcome(dynamics, pair, key, clock):
 
 
 @inlined
-def draw_reward(dynamics, outcome, key, clock):
-    """The environment reward of an outcome, including noise."""
-    reward = dynamics.env_reward[outcome]
-    if dynamics.reward_noise[outcome] > 0.0:
-        reward += dynamics.reward_noise[outcome] * normal(key, clock)
-    return reward
+def draw_reward(mean, noise, key, clock):
+    """An environment reward with its noise; takes numbers, since a tuple of arrays costs more than the draw."""
+    if noise > 0.0:
+        mean += noise * normal(key, clock)
+    return mean
 
 
 @inlined
-def draw_observed(dynamics, outcome, key, clock):
-    """Whether the monitor shows the reward of an outcome."""
-    chance = dynamics.observe_probability[outcome]
+def draw_observed(chance, key, clock):
+    """Whether the monitor shows a reward that it shows with this probability."""
     return chance >= 1.0 or (chance > 0.0 and uniform(key, clock) < chance)
 
 
@@ -76,8 +74,8 @@ def step_many(dynamics, n_actions, step_limit, copies, stepping, action):
     observed, terminated, truncated = np.zeros(n, np.bool_), np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for i in np.flatnonzero(stepping):
         outcome = draw_outcome(dynamics, state[i] * n_actions + action[i], keys[i, 1], clock[i])
-        env_reward[i] = draw_reward(dynamics, outcome, keys[i, 3], clock[i])
-        observed[i] = draw_observed(dynamics, outcome, keys[i, 2], clock[i])
+        env_reward[i] = draw_reward(dynamics.env_reward[outcome], dynamics.reward_noise[outcome], keys[i, 3], clock[i])
+        observed[i] = draw_observed(dynamics.observe_probability[outcome], keys[i, 2], clock[i])
         monitor_reward[i] = dynamics.monitor_reward[outcome]
         terminated[i] = dynamics.terminated[outcome]
         state[i] = dynamics.next_state[outcome]

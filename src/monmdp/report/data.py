@@ -91,17 +91,19 @@ def sensitivity_data(results: Results) -> list[dict[str, Any]]:
 def cell_data(cell: CellResults) -> dict[str, Any]:
     """Summary numbers and curves of a cell; intervals have a level of 95%. None stands for numbers without evaluation.
 
-    until: the median over seeds of the step from which on a run is solved, None if fewer than half end solved.
+    until and answers: medians over seeds of the step from which on a run is solved, and of the rewards observed by
+    then; None if fewer than half end solved.
     """
     curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
     n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
-    until = cell.steps_until_solved if evaluated else np.inf
+    until, answers = (cell.steps_until_solved, cell.observed_until_solved) if evaluated else (np.inf, np.inf)
     return {
         "seeds": len(cell.seeds),
         "steps": int(cell.steps[-1]),
         "solved": n_solved if evaluated else None,
         "share": [float(value) for value in wilson(n_solved, len(cell.seeds))] if evaluated else None,
         "until": number(float(np.median(until))),
+        "answers": number(float(np.median(answers))),
         "optimum": number(cell.optimal_return) if cell.settings["evaluation"] == "exact" else None,
         "levels": levels(cell.target_return, cell.settings.get("agent_options", {}).get("beta_bar")),
         "curves": {name: _curve(values[:, kept]) for name, values in curves.items()},

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Header of the table of a comparison.
-HEADER = ("agent", "final return", "solved", "steps", "rewards seen", "difference", "p")
+HEADER = ("agent", "final return", "solved", "steps", "seen", "paid", "difference", "p")
+ALIGNED = "lrrrrrrr"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +46,15 @@ class Comparison:
     def rows(self) -> list[dict[str, Any]]:
         """One row per agent as plain values; None stands for what does not exist.
 
-        final_return with final_return_ci, half its 95% interval; solved: fraction of seeds; steps_until_solved and
-        observed_until_solved: medians over seeds, None if half of the seeds or more do not end solved; difference: of
-        the final return to the first agent, paired by seed, with a 95% interval and a two-sided p-value.
+        final_return with final_return_ci, half its 95% interval; solved: fraction of seeds; steps_until_solved,
+        observed_until_solved and paid_until_solved: medians over seeds, None if half of the seeds or more do not end
+        solved; paid and collected: means over whole runs; difference: of the final return to the first agent, paired
+        by seed, with a 95% interval and a two-sided p-value.
         """
         first, rows = next(iter(self)), []
         for label, curves in self.curves.items():
             row = {**curves.summary(), "agent": label}
-            for name in ("steps_until_solved", "observed_until_solved"):
+            for name in ("steps_until_solved", "observed_until_solved", "paid_until_solved"):
                 median = float(np.median(getattr(curves, name)))
                 row[name] = median if np.isfinite(median) else None
             row |= dict.fromkeys(("difference", "difference_low", "difference_high", "p_value"))
@@ -73,6 +75,7 @@ class Comparison:
                 f"{row['solved']:.0%}",
                 _text(row["steps_until_solved"], "{:,.0f}"),
                 _text(row["observed_until_solved"], "{:,.0f}"),
+                _text(row["paid"], "{:,.1f}"),
                 _text(row["difference"], "{:+.4f}", "baseline"),
                 _text(row["p_value"], "{:.3g}", ""),
             )
@@ -87,7 +90,7 @@ class Comparison:
         return f"{first.problem_name}, {amount}; best possible return {first.target_return:.4f}"
 
     def __repr__(self) -> str:
-        return f"{self.title}\n{markdown(HEADER, self.cells(), 'lrrrrrr')}"
+        return f"{self.title}\n{markdown(HEADER, self.cells(), ALIGNED)}"
 
     def _repr_html_(self) -> str:
         cells = [HEADER, *self.cells()]

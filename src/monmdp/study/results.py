@@ -24,7 +24,7 @@ import numpy as np
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
-from monmdp.exact.solve import policy_return
+from monmdp.exact.solve import policy_gain, policy_return, solve
 from monmdp.join import make
 from monmdp.machine import n_cores
 from monmdp.monitors import MONITORS
@@ -43,7 +43,7 @@ from monmdp.study.store import (
     read_runs,
     write_parquet,
 )
-from monmdp.training.curves import SOLVED_WITHIN, half_width, solved_points
+from monmdp.training.curves import SOLVED_WITHIN, at_points, half_width, solved_points
 from monmdp.training.job import recording_points
 
 if TYPE_CHECKING:
@@ -155,11 +155,24 @@ class CellResults:
         return np.asarray(self._returns["solved"])
 
     @cached_property
+    def _solved_points(self) -> Integers:
+        scale = 1.0 if self.problem is None else self.problem.scale
+        return solved_points(self.curve("return"), self.target_return - SOLVED_WITHIN * scale)
+
+    @property
     def steps_until_solved(self) -> Floats:
         """The recorded step from which each seed stays solved, infinite if it does not end solved, [seed]."""
-        scale = 1.0 if self.problem is None else self.problem.scale
-        points = solved_points(self.curve("return"), self.target_return - SOLVED_WITHIN * scale)
-        return np.append(self.steps, np.inf)[points]
+        return np.append(self.steps, np.inf)[self._solved_points]
+
+    @cached_property
+    def observed_until_solved(self) -> Floats:
+        """Rewards observed until each seed stays solved, infinite if it does not end solved, [seed]."""
+        return at_points(self.curve("observed"), self._solved_points)
+
+    @cached_property
+    def paid_until_solved(self) -> Floats:
+        """Monitor reward paid until each seed stays solved, infinite if it does not end solved; NaN in old files."""
+        return at_points(self.curve("paid"), self._solved_points)
 
     @cached_property
     def problem(self) -> MonMDP | None:
@@ -180,6 +193,11 @@ class CellResults:
             return float("nan")
         shape = (self.problem.n_states, self.problem.n_actions)
         return policy_return(self.problem, np.full(shape, 1.0 / self.problem.n_actions))
+
+    @cached_property
+    def best_gain(self) -> float:
+        """The expected reward per training step of the policy that can be learned; NaN if there is no problem."""
+        return float("nan") if self.problem is None else policy_gain(self.problem, solve(self.problem).minimax_policy)
 
 
 class Results:
@@ -308,9 +326,9 @@ def load(folder: Path | str, columns: Sequence[str] | None = None, kind: str = "
     """All results of a folder as one Arrow table (`.to_pandas()`, `polars.from_arrow`).
 
     curves: one row per run and point: environment, monitor, agent, cell, seed, step, and the metrics return, observed,
-    visited, beta, explored; and one column per option in which variants differ, such as alpha (`Results.options`).
-    kind="tables": one row per run with final tables. Damaged files are named in a warning and left out; a run in two
-    files counts once.
+    visited, beta, explored, paid, collected (null where an earlier version did not record it); and one column per
+    option in which variants differ, such as alpha (`Results.options`). kind="tables": one row per run with final
+    tables. Damaged files are named in a warning and left out; a run in two files counts once.
     """
     import pyarrow as pa
 

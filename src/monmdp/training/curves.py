@@ -46,6 +46,12 @@ def solved_points(returns: Floats, least: float) -> Integers:
     return np.where(unsolved.any(1), returns.shape[1] - points_after, 0)
 
 
+def at_points(values: np.ndarray, points: Integers) -> Floats:
+    """Values [seed, point] at one point of each seed [seed], infinite after the last point."""
+    runs = np.arange(len(points))
+    return np.column_stack([values, np.full(len(runs), np.inf)])[runs, points]
+
+
 #: Formats of `Curves.save`.
 FORMATS = (".csv", ".npz")
 
@@ -55,9 +61,10 @@ class Curves:
     """Runs of one agent in one problem, recorded before the training steps `steps` [point] and once at the end.
 
     Every metric of `monmdp.training.metrics.METRICS` is an attribute, an array [seed, point]: returns, observed,
-    visited, beta, explored. Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs];
-    states that cannot be reached have count 0 and value NaN. target_return is the return that can be learned: the
-    optimal one or, if some rewards can never be observed, that of the minimax policy.
+    visited, beta, explored, paid, collected; NaN where the version that trained did not record it. Final tables:
+    visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; states that cannot be reached have count 0
+    and value NaN. target_return is the return that can be learned: the optimal one or, if some rewards can never be
+    observed, that of the minimax policy.
     remarks [seed]: reports of the agent, such as which reward was given up and why.
     settings: everything the numbers depend on.
     """
@@ -76,6 +83,11 @@ class Curves:
     seconds: float
     remarks: list[list[str]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = np.full((len(self.seeds), len(self.steps)), np.nan)
+        known = {metric.attribute: self.recorded.get(metric.attribute, unknown) for metric in METRICS}
+        object.__setattr__(self, "recorded", known)
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("__") or name == "recorded" or name not in self.recorded:
@@ -127,8 +139,12 @@ class Curves:
     @property
     def observed_until_solved(self) -> Floats:
         """Rewards observed until each seed stays solved, infinite if it does not end solved, [seed]."""
-        points, runs = solved_points(self.returns, self._least_solved), np.arange(len(self.seeds))
-        return np.column_stack([self.observed, np.full(len(runs), np.inf)])[runs, points]
+        return at_points(self.observed, solved_points(self.returns, self._least_solved))
+
+    @property
+    def paid_until_solved(self) -> Floats:
+        """Monitor reward paid until each seed stays solved, infinite if it does not end solved, [seed]."""
+        return at_points(self.paid, solved_points(self.returns, self._least_solved))
 
     @property
     def final_return_ci(self) -> float:
@@ -150,6 +166,8 @@ class Curves:
             "final_return_ci": None if np.isnan(half_width) else half_width,
             "solved": None if unknown else float(self.solved.mean()),
             "observed": float(self.observed[:, -1].mean()),
+            "paid": _known(self.paid[:, -1].mean()),
+            "collected": _known(self.collected[:, -1].mean()),
             "seconds": self.seconds,
         }
 
@@ -242,7 +260,8 @@ class Curves:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = dict(content)
             summary, plain = (json.loads(str(arrays.pop(name))) for name in ("summary", "plain"))
-            recorded = {metric.attribute: arrays.pop(metric.attribute) for metric in METRICS}
+            recorded = {metric.attribute: arrays[metric.attribute] for metric in METRICS if metric.attribute in arrays}
+            recorded["returns"], recorded["observed"]  # others may be missing in files of earlier versions
         except FileNotFoundError:
             raise MonMDPError(f"There is no file {path}.") from None
         except Exception as error:
@@ -253,6 +272,10 @@ class Curves:
             raise MonMDPError(f"{path} is about another problem than {problem.name}; pass its own as problem=.")
         plain.pop("discount")
         return cls(problem=problem, recorded=recorded, **plain, **{name: arrays[name] for name in _ARRAYS})
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 _ARRAYS = ("steps", "visit_counts", "q", "reward_model")

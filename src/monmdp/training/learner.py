@@ -136,7 +136,8 @@ def interact(
                 outcome.terminated, outcome.env_reward if outcome.observed or sees_everything else np.nan,
                 outcome.monitor_reward,
             )  # fmt: skip
-            tally = count_step(tally, transition, outcome.observed, bool(visits[state, action] == 1), bool(exploring))
+            new = bool(visits[state, action] == 1)
+            tally = count_step(tally, transition, outcome.env_reward, outcome.observed, new, bool(exploring))
             learner.update(transition)
             step += 1
             if outcome.terminated or outcome.truncated:

@@ -83,17 +83,15 @@ def _advance(world, memory, keys, cursor, tally, until, progress, stop):
             raise InvalidActionError
         pair = state * world.n_actions + action
         outcome = draw_outcome(dynamics, pair, keys.world, step)
-        observed = draw_observed(dynamics, outcome, keys.observe, step)
-        proxy_reward = np.nan
-        if observed or sees_everything:
-            proxy_reward = draw_reward(dynamics, outcome, keys.noise, step)
+        observed = draw_observed(dynamics.observe_probability[outcome], keys.observe, step)
+        env_reward = draw_reward(dynamics.env_reward[outcome], dynamics.reward_noise[outcome], keys.noise, step)
         next_state, terminated = world.next_state[outcome], world.terminated[outcome]
         memory.visits[pair] += 1
         transition = Transition(
             step, state, action, world.env_pair[pair], next_state, terminated,
-            proxy_reward, world.monitor_reward[outcome],
+            env_reward if observed or sees_everything else np.nan, world.monitor_reward[outcome],
         )  # fmt: skip
-        tally = count_step(tally, transition, observed, memory.visits[pair] == 1, exploring)
+        tally = count_step(tally, transition, env_reward, observed, memory.visits[pair] == 1, exploring)
         update(memory, transition)
         step += 1
         elapsed += 1

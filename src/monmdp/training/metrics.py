@@ -45,6 +45,22 @@ METRICS = (
     Metric("visited", "visited", np.int64, "pairs visited", "Number of distinct state-action pairs visited so far."),
     Metric("beta", "beta", np.float64, "β", "Explore-exploit ratio of the agent; NaN where it has none."),
     Metric("explored", "explored", np.float64, "exploring", "Fraction of the steps so far that explored."),
+    Metric(
+        "paid",
+        "paid",
+        np.float64,
+        "paid to the monitor",
+        "Monitor reward paid so far: the sum over all steps, a cost counted as positive.",
+        better="lower",
+    ),
+    Metric(
+        "collected",
+        "collected",
+        np.float64,
+        "reward collected",
+        "True reward of all training steps so far, environment plus monitor, observed or not.",
+        better="higher",
+    ),
 )
 
 
@@ -54,12 +70,17 @@ class Tally(NamedTuple):
     observed: int = 0
     visited: int = 0
     exploring: int = 0
+    env_reward: float = 0.0
+    monitor_reward: float = 0.0
 
 
 @inlined
-def count_step(tally, transition, observed, first_visit, exploring):
-    """The tally after one more step: was the reward observed, was the pair new, did the agent explore?"""
-    return Tally(tally.observed + observed, tally.visited + first_visit, tally.exploring + exploring)
+def count_step(tally, transition, env_reward, observed, first_visit, exploring):
+    """The tally after one more step: its true reward, was it observed, was the pair new, did the agent explore?"""
+    return Tally(
+        tally.observed + observed, tally.visited + first_visit, tally.exploring + exploring,
+        tally.env_reward + env_reward, tally.monitor_reward + transition.monitor_reward,
+    )  # fmt: skip
 
 
 #: One array [point] per metric.
@@ -82,3 +103,5 @@ def record_point(record, point, step, tally, beta, value):
     record.visited[point] = tally.visited
     record.beta[point] = beta
     record.explored[point] = tally.exploring / max(step, 1)
+    record.paid[point] = 0.0 - tally.monitor_reward
+    record.collected[point] = tally.env_reward + tally.monitor_reward

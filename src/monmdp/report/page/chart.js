@@ -72,7 +72,9 @@ function curvePaths({ x, mean, band }, scales, { xLog, yLog }) {
 /**
  * A chart in `host`. draw(spec) shows series [{name, colour, dashes, x, mean, half, band, strong}] and lines [{value,
  * text}] with the options xLog, yLog, range, fromZero, format and unknown; band is [low, high] or null. mark(step) draws
- * a vertical line. xTexts are texts at the steps 0, 1, …, which are values of the option xLabel. A chart with onPick calls it with the step of a click; one without can be read with the arrow keys.
+ * a vertical line. xLabel names the x axis, by default the training step; xTexts are texts at the
+ * steps 0, 1, …, which are values of the option xLabel. A chart with onPick calls it with the step of a click; one
+ * without can be read with the arrow keys.
  */
 function makeChart(host, { label, height, onPick }) {
   const listeners = {
@@ -157,7 +159,7 @@ function makeChart(host, { label, height, onPick }) {
     const shown = sorted.filter(({ strong }, i) => strong || sorted.length <= TIP_ROWS || i < TIP_ROWS - 2);
     const rows = shown.map((point) => row({}, colouredName(point), [estimateText(point.estimate, spec)]));
     const more = sorted.length > shown.length ? element("p", {}, `… and ${sorted.length - shown.length} more`) : null;
-    const where = spec.xTexts ? `${spec.xLabel} ${spec.xTexts[cursor]}` : `step ${countText(cursor)}`;
+    const where = spec.xTexts ? `${spec.xLabel} ${spec.xTexts[cursor]}` : `${spec.xLabel ?? "step"} ${countText(cursor)}`;
     tip.replaceChildren(element("p", {}, where), element("table", {}, rows), more ?? "");
     const left = pixel + 14 + tip.offsetWidth > width ? pixel - 14 - tip.offsetWidth : pixel + 14;
     tip.style.left = `${Math.max(0, Math.min(left, width - tip.offsetWidth))}px`;

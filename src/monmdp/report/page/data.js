@@ -44,6 +44,7 @@ const intervalText = ({ share }) => (share ? ` (95% interval ${share.slice(1).ma
 const METRIC_STYLES = {
   beta: { format: shortText, yLog: true, unknown: "∞" },
   explored: { format: fractionText, fromZero: true },
+  paid: { fromZero: true },
 };
 
 /** The recorded metrics with their title, format and axis. */
