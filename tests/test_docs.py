@@ -119,8 +119,12 @@ def test_problems_in_tables_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
-def test_example_runs(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_runs(
+    script: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skip_without_extras(script.read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
     assert capsys.readouterr().out
 

@@ -316,22 +316,22 @@ def test_other_metrics_can_be_shown(tab, folder, metric, column):
     assert thresholds == (column == "beta")
 
 
-def test_returns_against_rewards_observed_and_money(tab, folder):
+@pytest.mark.parametrize(
+    ("against", "label", "column"),
+    [("Answers", "rewards observed", "observed"), ("Money", "paid to the monitor", "paid")],
+)
+def test_curves_against_what_was_spent(tab, folder, against, label, column):
     """The curve of an agent ends at the mean of what its runs observed, or paid."""
     runs = monmdp.load(folder).to_pandas().query("environment == 'Walk' and monitor == 'Ask' and step == 5000")
     share(tab, "Walk + Ask", "Directed").click()
-    choose(tab, "curves", "Return")
-    for against, label, column in (
-        ("Answers", "rewards observed", "observed"), ("Money", "paid to the monitor", "paid"),
-    ):  # fmt: skip
-        choose(tab, "curves", against)
-        assert label in tab.locator("#curves .chart svg").text_content()
-        hover(tab, 0.99)
-        text = tab.locator("#curves .tip p").inner_text()
-        first = runs[runs["agent"] == "Directed"][column].mean()
-        assert text.startswith(label)
-        assert number(text) == pytest.approx(first, abs=0.6)
-    choose(tab, "curves", "Steps")
+    choose(tab, "curves", against)
+    assert label in tab.locator("#curves .chart svg").text_content()
+    for agent in ("Optimism", "Naive"):
+        tab.locator("#curves .toggles button", has_text=agent).click()
+    hover(tab, 0.97)
+    text = tab.locator("#curves .tip p").inner_text()
+    assert text.startswith(label)
+    assert number(text) == pytest.approx(runs[runs["agent"] == "Directed"][column].mean(), abs=0.6)
 
 
 def test_agents_are_switched_off_and_on(tab):

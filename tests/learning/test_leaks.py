@@ -34,6 +34,9 @@ def assert_nothing_leaks(problem: monmdp.MonMDP, other: monmdp.MonMDP, agent: st
     for name in (*KNOWN, *TABLES):
         assert same(getattr(one, name), getattr(two, name)), name
     assert (one.returns != two.returns).any(), "the hidden rewards should matter to what is earned"
+    hidden = problem.expected(problem.reward) != other.expected(other.reward)
+    collected = bool((one.visit_counts.reshape(2, -1)[:, hidden] > 0).any())
+    assert (one.collected != two.collected).any() == collected, "and to what is collected meanwhile"
 
 
 @agents

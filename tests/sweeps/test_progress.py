@@ -22,7 +22,7 @@ import monmdp.progress
 def test_lines_where_there_is_no_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(monmdp.progress, "LOG_EVERY", 0.0)
     out = output_of(capsys, "reproduce", *TINY_WORDS, "--threads", "1", "--out", str(tmp_path))
-    reports = re.findall(r"^(\d+) of 24 runs, [\d.]+ million steps/s, \d+%, about \d+ s left$", out, re.MULTILINE)
+    reports = re.findall(r"^(\d+) of 24 runs, [^,]+, \d+%(?:, about \d+ s left)?$", out, re.MULTILINE)
     assert reports
     assert [int(runs) for runs in reports] == sorted(int(runs) for runs in reports)
     assert "\x1b" not in out

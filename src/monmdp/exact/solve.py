@@ -206,8 +206,8 @@ def policy_return(
         n_actions=1,
         discount=problem.discount if discount is None else discount,
     )
-    steps = math.log(NEGLIGIBLE) / math.log(max(problem.discount, 1e-9))
-    if steps > FEW_STEPS and (problem.step_limit is None or problem.step_limit > steps):
+    steps = math.log(NEGLIGIBLE) / math.log(max(chain.discount, 1e-9)) if chain.discount < 1.0 else math.inf
+    if FEW_STEPS < steps < (problem.step_limit or math.inf):
         model, zeros = Model.of(chain, chain.pair_reward), np.zeros(problem.n_states)
         values = policy_values(model, zeros, methods_for(problem))
         if values is not None:

@@ -89,7 +89,7 @@ function makeCurves(host) {
 function curvesOf({ problem, metric, against, agent: chosen }, shown) {
   const steps = (cell) => page.axes[cell.axis];
   const across = (cell) => (against.metric ? cell.curves[against.metric]?.mean : steps(cell));
-  const drawn = (cell) => cell?.curves[metric.name] && across(cell);
+  const drawn = (cell) => cell?.curves[metric.name] && across(cell)?.some((value) => value > 0);
   const indices = [...page.agents.keys()].filter((i) => drawn(problem.cells[i]) && shown(i));
   return indices.map((index) => {
     const cell = problem.cells[index];
