@@ -94,7 +94,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
         ],
         "kernels/stepping.py": [*LOOP[:5], "tests/test_simulation.py"],
-        "training/loop.py": [*LOOP, *learning("DirectedModel")],
+        "training/loop.py": [*LOOP, *twins("DirectedModel", SLIPS)],
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
     },
     "agents": {
