@@ -135,7 +135,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
     "store": {
         "study/compare.py": ["tests/analysis/test_compare.py"],
         "study/export.py": EXPORT,
-        "study/results.py": [*SWEEPS, "tests/sweeps/test_cli_results.py"],
+        "study/results.py": ["tests/sweeps/test_grids.py", *SWEEPS, "tests/sweeps/test_cli_results.py"],
         "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_plan.py", "tests/sweeps/test_progress.py",
             "tests/sweeps/test_failures.py", "tests/sweeps/test_disk_full.py"],
         "study/snapshots.py": [
