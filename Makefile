@@ -19,7 +19,7 @@ test: $(STAMP) lint browser  ## the test suite, on all cores
 	$(BIN)/pytest -n auto -m "not slow"
 
 test-all: $(STAMP) $(DOCS_STAMP) lint browser  ## the test suite with its slow part
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --timeout 3600
 
 SPHINX = $(BIN)/python -m sphinx -n -W --keep-going docs
 

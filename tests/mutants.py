@@ -94,7 +94,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
         ],
         "kernels/stepping.py": [*LOOP[:5], "tests/test_simulation.py"],
-        "training/loop.py": [*LOOP, *learning("DirectedModel")],
+        "training/loop.py": [*LOOP, *twins("DirectedModel", SLIPS)],
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
     },
     "agents": {
@@ -135,7 +135,7 @@ AREAS: dict[str, dict[str, list[str]]] = {
     "store": {
         "study/compare.py": ["tests/analysis/test_compare.py"],
         "study/export.py": EXPORT,
-        "study/results.py": [*SWEEPS, "tests/sweeps/test_cli_results.py"],
+        "study/results.py": ["tests/sweeps/test_grids.py", *SWEEPS, "tests/sweeps/test_cli_results.py"],
         "study/runner.py": [*SWEEPS[:2], "tests/sweeps/test_plan.py", "tests/sweeps/test_progress.py",
             "tests/sweeps/test_failures.py", "tests/sweeps/test_disk_full.py"],
         "study/snapshots.py": [

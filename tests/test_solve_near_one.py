@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import sys
 import threading
 from fractions import Fraction
 
@@ -159,10 +159,18 @@ def test_a_factorisation_can_be_interrupted(monkeypatch):
     release = threading.Event()
 
     def slow(matrix):
-        os.kill(os.getpid(), signal.SIGINT)
-        release.wait()
+        joins = ("join", "_wait_for_tstate_lock")  # in all versions of Python
+        while sys._current_frames()[threading.main_thread().ident].f_code.co_name not in joins:
+            release.wait(0.01)
+        release.wait(0.01)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # any thread of a process can receive its signals
+        release.wait(60)
 
     monkeypatch.setattr("scipy.sparse.linalg.splu", slow)
-    with pytest.raises(KeyboardInterrupt):
-        monmdp.solve(monmdp.make("Empty", "Experts", discount=0.99999))
-    release.set()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            monmdp.solve(monmdp.make("Empty", "Experts", discount=0.99999))
+    finally:
+        release.set()
+        signal.signal(signal.SIGINT, before)

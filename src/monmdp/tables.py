@@ -63,7 +63,9 @@ def terminal(
     )
     content = [[Text(printable(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     for i in range(max(len(row) for row in [header, *content])):
-        table.add_column(Text(header[i]) if header else "", justify="right" if align[i : i + 1] == "r" else "left")
+        table.add_column(
+            Text(header[i]) if header else "", justify="right" if align[i : i + 1] == "r" else "left", overflow="fold"
+        )
     for row in content:
         table.add_row(*row)
     return table

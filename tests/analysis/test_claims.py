@@ -184,6 +184,7 @@ def visited(results):
         (change("Empty", "Experts", "Directed", observed=1.15), {QUARTER, EMPTY_EXPERTS}),
         (change("Loop", "Level", "Naive", observed=2.1), {MORE}),
         (change("Loop", "Level", "Naive", observed=2.0), {MORE}),  # as many are not more
+        (change("Loop", "Level", "Naive", observed=1.99999), set()),  # a quarter of a reward more
         (change("Loop", "Full", "Naive", observed=2.1), set()),  # observing costs nothing
         (change("Loop", "Ask", "Directed", beta=rising), {FALLS}),
         (low_beta, {ABOVE}),

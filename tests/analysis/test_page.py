@@ -481,7 +481,7 @@ def test_agents_without_a_goal_have_no_path_to_it(tab):
     assert tab.locator("#inspector .choice", has_text="Path to goal").count() == 0
     assert tab.locator("#inspector-view .goal-mark").count() == 0
     titles = tab.locator("#inspector .chart-title").all_inner_texts()
-    assert [title.split()[0] for title in titles] == ["Return", "Rewards", "Pairs", "Exploring"]
+    assert [title.split()[0] for title in titles] == ["Return", "Rewards", "Pairs", "Exploring", "Paid", "Reward"]
 
 
 def test_another_problem_can_be_chosen(tab):

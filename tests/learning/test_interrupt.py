@@ -51,6 +51,7 @@ def test_training_again_after_an_interrupt():
 
 SIGNALLED = """
 import os, signal, monmdp
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background processes ignore it
 try:
     stop = lambda *steps: os.kill(os.getpid(), signal.SIGINT)
     monmdp.train(monmdp.make("Corridor", "Level"), "Naive", 400, progress=stop)

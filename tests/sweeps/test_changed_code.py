@@ -392,3 +392,15 @@ def test_functions_as_options_are_identified_by_their_code():
     settings = [single_job("Loop", "Ask", option, steps=10).run_settings for option in options]
     assert [identity(one) == identity(other) for one, other in itertools.pairwise(settings)] == [True, False]
     assert " at 0x" not in settings[0]["agent"]
+
+
+@pytest.mark.parametrize("kind", ["property", "functools.cached_property", "staticmethod", "classmethod"])
+def test_the_code_of_every_kind_of_method_counts(kind: str) -> None:
+    def made(number: int) -> Any:
+        space: dict[str, Any] = {"__name__": "own_module"}
+        lines = ["import functools", "class Own:", f"    @{kind}", "    def rate(self):", f"        return {number}"]
+        exec("\n".join(lines), space)
+        return code_of(space["Own"])
+
+    assert made(1) == made(1)
+    assert made(1) != made(2)

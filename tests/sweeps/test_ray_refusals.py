@@ -30,7 +30,7 @@ def test_an_address_without_a_program(tmp_path):
         port = taken.getsockname()[1]  # bound and not listening: no other program gets it, and none answers
         command = ("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:127.0.0.1:{port}")
         code, out, err = end(start(*command))
-    assert (code, out) == (2, "")
+    assert (code, out) == (2, f"Joining ray:127.0.0.1:{port} …\n")
     assert err.count("\n") == 1
     assert f"No healthy Ray cluster answers at 127.0.0.1:{port}" in err
     assert not (tmp_path / "r").exists()

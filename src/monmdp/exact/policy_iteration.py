@@ -31,6 +31,8 @@ LARGE = 200_000
 GMRES_ACCURACY, GMRES_RESTART, GMRES_MOST = 1e-6, 50, 100
 #: The largest number of corrections of a solution; each makes the error smaller by half or more, usually by 1e-6.
 CORRECTIONS = 50
+#: Seconds after which a wait looks for an interrupt.
+INTERRUPTIBLE = 0.1
 
 #: From the matrix of a linear system to a function from its right-hand side to an approximate solution, None if it
 #: finds none.
@@ -149,7 +151,8 @@ def factored(matrix: Any) -> Callable[[Floats], Floats | None]:
 
     thread = threading.Thread(target=factor, daemon=True)
     thread.start()
-    thread.join()
+    while thread.is_alive():
+        thread.join(INTERRUPTIBLE)  # without a limit, a signal that another thread receives would not be noticed
     return factors[0].solve if factors else lambda right: None
 
 

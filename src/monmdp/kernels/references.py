@@ -47,18 +47,17 @@ class ReferenceModel(models.PrimitiveModel):
 
 
 @unbox(Reference)  # type: ignore[untyped-decorator]
-def store_fields(kind: Reference, value: Any, call: Any) -> NativeValue:
-    """Store the fields of a Python tuple for the time of a call, arrays without an owner; returns the pointer."""
-    pointer = cgutils.alloca_once(call.builder, call.context.get_value_type(kind.target))
-    describe_type = ir.FunctionType(ir.IntType(32), [call.pyapi.pyobj, call.pyapi.voidptr])
-    describe = cgutils.get_or_insert_function(call.builder.module, describe_type, "numba_adapt_ndarray")
-    for place, field in enumerate(kind.target):
-        item, slot = call.pyapi.tuple_getitem(value, place), cgutils.gep_inbounds(call.builder, pointer, 0, place)
-        if isinstance(field, types.Array):
-            call.builder.call(describe, [item, call.builder.bitcast(slot, call.pyapi.voidptr)])
-        else:
-            call.builder.store(call.unbox(field, item).value, slot)
-    return NativeValue(pointer)
+def store_target(kind: Reference, value: Any, call: Any) -> NativeValue:
+    """Store a Python tuple for the time of a call, and return the pointer to it."""
+    native = call.unbox(kind.target, value)
+
+    def release() -> None:
+        if native.cleanup is not None:
+            native.cleanup()
+        call.context.nrt.decref(call.builder, kind.target, native.value)
+
+    pointer = cgutils.alloca_once_value(call.builder, native.value)
+    return NativeValue(pointer, cleanup=release, is_error=native.is_error)
 
 
 @infer_getattr

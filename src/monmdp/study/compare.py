@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Header of the table of a comparison.
-HEADER = ("agent", "final return", "solved", "steps", "seen", "paid", "difference", "p")
+HEADER = ("agent", "return", "solved", "steps", "seen", "paid", "vs first", "p")
 ALIGNED = "lrrrrrrr"
 
 
@@ -71,12 +71,12 @@ class Comparison:
         return [
             (
                 row["agent"],
-                f"{row['final_return']:.4f}" + _text(row["final_return_ci"], " ± {:.4f}", ""),
+                f"{row['final_return']:.3f}" + _text(row["final_return_ci"], "±{:.3f}", ""),
                 f"{row['solved']:.0%}",
                 _text(row["steps_until_solved"], "{:,.0f}"),
                 _text(row["observed_until_solved"], "{:,.0f}"),
-                _text(row["paid"], "{:,.1f}"),
-                _text(row["difference"], "{:+.4f}", "baseline"),
+                _text(row["paid"], "{:,.4g}"),
+                _text(row["difference"], "{:+.3f}", "baseline"),
                 _text(row["p_value"], "{:.3g}", ""),
             )
             for row in self.rows()
