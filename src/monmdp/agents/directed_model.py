@@ -121,6 +121,14 @@ def discover(memory, state):
 
 
 @inlined
+def is_open(memory, env_pair, log_time):
+    """Whether an outcome of a pair has a reward never observed, and the pair was observed less than log(t + 2) / β̄E
+    times."""
+    is_tired = memory.reward_counts[env_pair] * memory.beta_uncertain > log_time
+    return memory.rewards.unseen[env_pair] > 0 and not is_tired
+
+
+@inlined
 def is_doubtful(memory, env_pair, log_time):
     """Whether a reward should be observed again, after it was observed less than log(t + 2) / β̄E times: it is not
     accurate, few rewards at all were ever observed twice, or much depends on it."""
@@ -156,7 +164,7 @@ def write_success(memory, purpose, states, step, success):
     Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
     """
     model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
-    seen, missed = memory.reward_counts, memory.missed
+    missed = memory.missed
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
     cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 else math.inf
@@ -174,7 +182,9 @@ def write_success(memory, purpose, states, step, success):
                 if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
                     g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
-                needs_observation = memory.observe and seen[env_pair] == 0 and missed[env_pair] < patience
+                needs_observation = (
+                    memory.observe and missed[env_pair] < patience and is_open(memory, env_pair, log_time)
+                )
             else:
                 if log_time > memory.beta_certain * tries or (
                     log_time > memory.beta_uncertain * tries
@@ -187,7 +197,9 @@ def write_success(memory, purpose, states, step, success):
                     needs_observation = is_doubtful(memory, env_pair, log_time)
             if needs_observation:
                 chance = factored_model.observe_chance(model, pair)
-                g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE) if chance >= worthwhile else 0.0
+                if chance >= worthwhile:
+                    g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE)
+                    g *= outcome_rewards.unseen_share(memory.rewards, env_pair) if purpose != REFINE else 1.0
             success[i, action] = g
             largest = max(largest, g)
     return largest
@@ -329,21 +341,22 @@ def count_visit(memory, pair):
 def learn_observed_reward(memory, env_pair, outcome, reward):
     """Update the reward of an outcome."""
     status, rewards = memory.status[0], memory.rewards
-    if memory.reward_counts[env_pair] == 0:
-        status.unseen -= not memory.given_up[env_pair]
-        memory.given_up[env_pair] = False
-        rewards.status[0].seen_pairs += 1
+    status.unseen -= rewards.unseen[env_pair] > 0 and not memory.given_up[env_pair]
+    rewards.status[0].seen_pairs += memory.reward_counts[env_pair] == 0
     if rewards.seen[outcome] == 0:
         memory.model.changes[0] += 1
         status.plan_outdated = True
     memory.reward_counts[env_pair] += 1
+    memory.missed[env_pair] = 0.0
+    memory.given_up[env_pair] = False
     outcome_rewards.observe(rewards, env_pair, outcome, reward)
+    status.unseen += rewards.unseen[env_pair] > 0
     status.lowest_reward = min(status.lowest_reward, reward)
 
 
 @inlined
 def miss_reward(memory, env_pair, chance, log_time):
-    """Count that a reward never observed could have been observed, and give it up after enough of these."""
+    """Count that the reward of an outcome never observed could have been observed, and give it up after enough of these."""
     status, missed = memory.status[0], memory.missed
     before = missed[env_pair]
     missed[env_pair] += chance
@@ -366,7 +379,6 @@ def update_directed_model(memory, transition):
     factored_model.learn_model(model, transition, memory.given_up[env_pair])
     if model.env_tries[env_pair] == 1:
         status.untried -= 1
-        status.unseen += 1
     if model.changes[0] > changes and model.tries[group] > 1 and not memory.random[env_state]:
         memory.random[env_state] = factored_model.may_be_random(model, group, env_state, memory.random[env_state])
     status.lowest_monitor_reward = min(status.lowest_monitor_reward, transition.monitor_reward)
@@ -375,11 +387,13 @@ def update_directed_model(memory, transition):
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
     env_next_state = model.env_state[transition.next_state]
+    unseen = memory.rewards.unseen[env_pair]
     outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, env_next_state, transition.terminated)
+    status.unseen += unseen == 0 and memory.rewards.unseen[env_pair] == 1
     is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
     if is_shown:
         learn_observed_reward(memory, env_pair, outcome, transition.proxy_reward)
-    elif memory.reward_counts[env_pair] == 0:
+    elif memory.rewards.seen[outcome] == 0:
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
     if memory.reward_counts[env_pair] > 0 and (is_shown or memory.rewards.found.following[first] >= 0):

@@ -96,17 +96,27 @@ def expected_reward(rewards, env_pair, lowest):
 
 
 @internal
-def is_inaccurate(rewards, env_pair, accuracy):
-    """Whether an outcome was never observed, or with noise only once, or the 95% interval of R̂ is wider than
-    `accuracy` times the range of mean rewards."""
-    found, status, variance = rewards.found, rewards.status[0], 0.0
-    if rewards.unseen[env_pair] > 0 or not status.noisy:
-        return rewards.unseen[env_pair] > 0
+def unseen_share(rewards, env_pair):
+    """How often, so far, a pair had an outcome whose reward was never observed; at least 0, at most 1."""
+    found, times = rewards.found, 0
     node = found.first[env_pair]
+    while node >= 0:
+        times += found.times[node] if rewards.seen[node] == 0 else 0
+        node = found.following[node]
+    return times / found.total[env_pair]
+
+
+@internal
+def is_inaccurate(rewards, env_pair, accuracy):
+    """Whether there is noise, and an outcome was observed only once, or the 95% interval of R̂ is wider than `accuracy`
+    times the range of mean rewards."""
+    found, status, variance = rewards.found, rewards.status[0], 0.0
+    node = found.first[env_pair] if status.noisy else -1
     while node >= 0:
         seen, share = rewards.seen[node], found.times[node] / found.total[env_pair]
         if seen == 1:
             return True
-        variance += share * share * (rewards.squares[node] / (seen - 1) / seen)
+        if seen > 1:
+            variance += share * share * (rewards.squares[node] / (seen - 1) / seen)
         node = found.following[node]
     return 1.96 * math.sqrt(variance) > accuracy * (status.highest_mean - status.lowest_mean)
