@@ -16,7 +16,7 @@ PURPOSES = DISCOVER, VISIT, REFINE, RETRY = range(4)
 GOAL_DISCOUNT, EXTRA_DEPTH, GOAL_ACCURACY, GOAL_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
 NEARLY_SURE, LEAST_CHANCE, GIVE_UP_FACTOR, FINAL_GIVE_UP_FACTOR = 0.95, 0.01, 2.0, 8.0
 VALUE_ACCURACY, POLICY_SWEEPS, IMPROVEMENTS = 1e-7, 50, 1000
-REPEATS, RELIED = 5, 100
+REPEATS, RELIED, DOUBT_GROWTH = 5, 100, 0.1
 
 
 class PlainDirectedModel(PlainAgent):
@@ -93,7 +93,9 @@ class PlainDirectedModel(PlainAgent):
             pairs = [
                 env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)
             ]
-            return any(not self.env_tries[e] or (not self.reward_counts[e] and e not in self.given_up) for e in pairs)
+            return any(
+                not self.env_tries[e] or (self.rewards.unseen_share(e) > 0.0 and e not in self.given_up) for e in pairs
+            )
         level = self.level()
         return purpose != VISIT or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
 
@@ -114,10 +116,12 @@ class PlainDirectedModel(PlainAgent):
                 is_cut = self.cut[self.problem.split_state(state)[0]] >= GIVE_UP_FACTOR * log_time
                 return 0.0 if is_cut else 0.5 + 0.5 * chance
             patience = min(2.0**self.round, GIVE_UP_FACTOR * log_time)
-            unseen = self.options.observe and not self.reward_counts[env_pair] and self.missed[env_pair] < patience
-            return chance if unseen and chance >= 0.5 * best_chance else 0.0
+            is_tired = self.reward_counts[env_pair] * self.options.beta_uncertain > log_time
+            if not self.options.observe or self.missed[env_pair] >= patience or is_tired or chance < 0.5 * best_chance:
+                return 0.0
+            return chance * self.rewards.unseen_share(env_pair)
         is_uncertain = log_time > self.options.beta_certain * tries or (
-            log_time > self.options.beta_uncertain * tries
+            max(log_time, DOUBT_GROWTH * math.sqrt(step)) > self.options.beta_uncertain * tries
             and self.may_be_random(row, self.problem.split_state(state)[0])
         )
         if is_uncertain and (purpose == RETRY or not is_paid):
@@ -126,9 +130,9 @@ class PlainDirectedModel(PlainAgent):
             again = env_pair in self.given_up and self.missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
         else:
             again = self.is_doubtful(env_pair, log_time)
-        if again:
-            return min(chance, NEARLY_SURE) if min(chance, NEARLY_SURE) >= 0.5 * best_chance else 0.0
-        return 0.0
+        if not again or chance < 0.5 * best_chance:
+            return 0.0
+        return min(chance, NEARLY_SURE) * (self.rewards.unseen_share(env_pair) if purpose == RETRY else 1.0)
 
     def may_be_random(self, row: int, env_state: int) -> bool:
         """Whether a pair had different outcomes, or always stayed in a state where others are random."""
@@ -201,7 +205,7 @@ class PlainDirectedModel(PlainAgent):
         self.rewards.occurred(env_pair, outcome)
         if shown:
             self.see(env_pair, outcome, proxy_reward)
-        elif self.reward_counts[env_pair] == 0:
+        elif not self.rewards.seen[env_pair, outcome]:
             self.miss(env_pair, max(self.model.chance_shown(pair), LEAST_CHANCE), math.log(step + 2.0))
         if self.reward_counts[env_pair]:
             self.reward_model[env_pair] = self.rewards.expected(env_pair, self.lowest)
@@ -214,6 +218,7 @@ class PlainDirectedModel(PlainAgent):
     def see(self, env_pair: int, outcome: tuple[int, bool], reward: float) -> None:
         """The reward of an outcome is shown."""
         self.given_up.discard(env_pair)
+        self.missed[env_pair] = 0.0
         if not self.rewards.seen[env_pair, outcome]:
             self.model.changes += 1
             self.acting_stale = True
@@ -318,17 +323,21 @@ class OutcomeRewards:
             total += share * (self.mean[env_pair, outcome] if self.seen[env_pair, outcome] else lowest)
         return total
 
+    def unseen_share(self, env_pair: int) -> float:
+        """The fraction of the outcomes of a pair that have a reward never seen; 0 for pairs never tried."""
+        unseen = sum(n for outcome, n in self.times[env_pair].items() if not self.seen[env_pair, outcome])
+        return unseen / max(self.times[env_pair].total(), 1)
+
     def is_inaccurate(self, env_pair: int, accuracy: float) -> bool:
-        """Whether an outcome was never seen, or with noise not often enough."""
+        """Whether with noise an outcome was not seen often enough."""
         seen = {outcome: self.seen[env_pair, outcome] for outcome in self.times[env_pair]}
-        if 0 in seen.values():
-            return True
         if not self.noisy or 1 in seen.values():
             return self.noisy
         variance = 0.0
         for outcome, n in seen.items():
-            share = self.times[env_pair][outcome] / self.times[env_pair].total()
-            variance += share * share * (self.squares[env_pair, outcome] / (n - 1) / n)
+            if n > 1:
+                share = self.times[env_pair][outcome] / self.times[env_pair].total()
+                variance += share * share * (self.squares[env_pair, outcome] / (n - 1) / n)
         return 1.96 * math.sqrt(variance) > accuracy * self.range
 
 

@@ -4,8 +4,9 @@ Purposes of exploration, in this order; each goes to its nearest goals:
   DISCOVER  try environment pairs never tried, and observe rewards never observed, where they can be observed;
   VISIT     the least visited joint pairs, while log(t + 2) / N(s,a) > β̄; those that cost something and are predicted
             by the model count as visited once more;
-  REFINE    environment pairs with log(t + 2) / N(sE,aE) > β̄E, where β̄E is smaller for transitions that may be random,
-            at the lowest price of all, and noisy rewards whose mean is not accurate enough;
+  REFINE    environment pairs with log(t + 2) / N(sE,aE) > β̄E, at the lowest price of all, and noisy rewards whose mean
+            is not accurate enough; for transitions that may be random, β̄E is smaller, and max(log(t + 2), 0.1 √t)
+            replaces the logarithm, so that estimates of random transitions become exact;
   RETRY     the same environment pairs at any price, and rewards that were given up.
 Without goals, greedy on Q: Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), where R̂ is the minimum reward if no reward
 was observed. A reward that was expected to be observed 2 log(t + 2) times but never was is given up until its pair is
@@ -44,6 +45,8 @@ REPEATS = 5
 #: A reward that was observed n times is observed again when the agent has relied on it RELIED · n² times, so that these
 #: observations are never more than 1% of its steps.
 RELIED = 100
+#: Transitions that may be random are tried max(log(t + 2), DOUBT_GROWTH · √t) / β̄E times.
+DOUBT_GROWTH = 0.1
 
 
 DirectedModelMemory: Any = array_tuple(
@@ -166,6 +169,7 @@ def write_success(memory, purpose, states, step, success):
     model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
     missed = memory.missed
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
+    doubt = max(log_time, DOUBT_GROWTH * math.sqrt(step))
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
     cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 else math.inf
     for i in range(len(states)):
@@ -187,7 +191,7 @@ def write_success(memory, purpose, states, step, success):
                 )
             else:
                 if log_time > memory.beta_certain * tries or (
-                    log_time > memory.beta_uncertain * tries
+                    doubt > memory.beta_uncertain * tries
                     and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
                 ):
                     g = NEARLY_SURE if purpose == RETRY or price(memory, pair) <= cheap else 0.0
