@@ -139,7 +139,7 @@ class Lock(Environment):
 @ENVIRONMENTS.add
 @dataclass(frozen=True)
 class RandomGrid(GridWorld):
-    """Random tiles beside a path of empty cells from a random start to a large coin, which no other path shortens.
+    """Random tiles beside a path of empty cells from a random start to a large coin; no other path is shorter.
 
     tiles: kinds of tiles, equally probable; a repeated letter is more probable.
     density: fraction of the cells beside the path that have one.
@@ -185,7 +185,7 @@ class RandomGrid(GridWorld):
 @ENVIRONMENTS.add
 @dataclass(frozen=True)
 class Maze(RandomGrid):
-    """A slippery maze: walls, small coins, and traps that cost 5 when they are entered, also by a slip."""
+    """A slippery maze (`random_action` is 0.1): walls, small coins, and traps that cost 5 when they are entered."""
 
     tiles: str = "###XXc"
     random_action: check.Probability = 0.1

@@ -15,6 +15,7 @@ FIRST_REPORTED = 1_000
 Ranges = Mapping[str, tuple[float, float]]
 COST = (0.05, 0.5)
 OBSERVABILITY: Ranges = {"observability": (0.2, 1.0)}
+#: Monitor → ranges of its options. LimitedTime stays on long enough to show what is at the end of a lock.
 RANDOM_MONITORS: dict[str, Ranges] = {
     "Random": {"p": (0.1, 0.9)},
     "Ask": {"cost": COST},
