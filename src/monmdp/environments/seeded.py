@@ -107,6 +107,7 @@ class Lock(Environment):
 
     @property
     def default_limit(self) -> int:  # type: ignore[override]
+        """The step limit for "auto"."""
         return max(50, 4 * self.length)
 
     @property
