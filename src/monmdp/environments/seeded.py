@@ -10,12 +10,13 @@ from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
 from monmdp.environments.catalogue import MOVES, Cell, Empty, GridWorld
 from monmdp.errors import MonMDPError
-from monmdp.problem import Layout
+from monmdp.machine import check_memory
+from monmdp.problem import OUTCOME_BYTES, SMALLER, Layout
 from monmdp.rng import stream, uniform
 
 T = TypeVar("T")
 #: Sizes that are quick to draw.
-States = Annotated[int, partial(check.whole, least=2, most=10_000)]
+States = Annotated[int, partial(check.whole, least=2, most=1_000)]
 Actions = Annotated[int, partial(check.whole, least=2, most=100)]
 Side = Annotated[int, partial(check.whole, least=2, most=100)]
 
@@ -75,6 +76,8 @@ class Garnet(Environment):
         """All outcomes. In every state, one action may lead to the next state of a random cycle through all states."""
         if self.branching > self.n_states:
             raise MonMDPError(f"A Garnet with {self.n_states} states has a branching of at most {self.n_states}.")
+        size = self.n_states * self.n_actions * self.branching
+        check_memory(OUTCOME_BYTES * size, f"{self.name} with {size:,} outcomes", SMALLER)
         draws = Draws(self.seed, "problem")
         cycle = draws.several(self.states, self.n_states)
         onward = {state: (cycle[i - 1], draws.pick(self.actions)) for i, state in enumerate(cycle)}
@@ -86,8 +89,8 @@ class Garnet(Environment):
             if pair[1] == along and following not in after:
                 after[0] = following
             cuts = [0.0, *sorted(draws.number() for _ in after[1:]), 1.0]
-            size, rewarded = round(2.0 * draws.number() - 1.0, 2), draws.number() < self.density
-            reward = 1.0 if pair == best else size if rewarded else 0.0
+            value, rewarded = round(2.0 * draws.number() - 1.0, 2), draws.number() < self.density
+            reward = 1.0 if pair == best else value if rewarded else 0.0
             chances = [high - low for low, high in pairwise(cuts)]
             steps[pair] = [Step(state, reward, chance) for state, chance in zip(after, chances, strict=True)]
         return steps
