@@ -117,9 +117,11 @@ class PlainDirectedModel(PlainAgent):
                 return 0.0 if is_cut else 0.5 + 0.5 * chance
             patience = min(2.0**self.round, GIVE_UP_FACTOR * log_time)
             is_tired = self.reward_counts[env_pair] * self.options.beta_uncertain > log_time
-            if not self.options.observe or self.missed[env_pair] >= patience or is_tired or chance < 0.5 * best_chance:
-                return 0.0
-            return chance * self.rewards.unseen_share(env_pair)
+            share = self.rewards.unseen_share(env_pair)
+            is_open = self.options.observe and 0.0 < share >= self.options.accuracy and not is_tired
+            return (
+                chance * share if is_open and self.missed[env_pair] < patience and chance >= 0.5 * best_chance else 0.0
+            )
         is_uncertain = log_time > self.options.beta_certain * tries or (
             max(log_time, DOUBT_GROWTH * math.sqrt(step)) > self.options.beta_uncertain * tries
             and self.may_be_random(row, self.problem.split_state(state)[0])
@@ -201,21 +203,21 @@ class PlainDirectedModel(PlainAgent):
         if not terminated:
             self.entered.add(self.problem.split_state(next_state)[0])
             self.expected = next_state
-        outcome = (self.problem.split_state(next_state)[0], terminated)
+        outcome = 2 * self.problem.split_state(next_state)[0] + (terminated and self.model.has_continued(pair))
         self.rewards.occurred(env_pair, outcome)
         if shown:
             self.see(env_pair, outcome, proxy_reward)
         elif not self.rewards.seen[env_pair, outcome]:
             self.miss(env_pair, max(self.model.chance_shown(pair), LEAST_CHANCE), math.log(step + 2.0))
         if self.reward_counts[env_pair]:
-            self.reward_model[env_pair] = self.rewards.expected(env_pair, self.lowest)
+            self.reward_model[env_pair] = self.rewards.expected(env_pair, self.lowest, self.options.accuracy)
         self.stale = True
         row = self.model.row(pair)
         if self.model.tries[row] >= 2 * self.planned_tries[row]:
             self.planned_tries[row] = self.model.tries[row]
             self.acting_stale = True
 
-    def see(self, env_pair: int, outcome: tuple[int, bool], reward: float) -> None:
+    def see(self, env_pair: int, outcome: int, reward: float) -> None:
         """The reward of an outcome is shown."""
         self.given_up.discard(env_pair)
         self.missed[env_pair] = 0.0
@@ -291,19 +293,21 @@ class PlainDirectedModel(PlainAgent):
 
 
 class OutcomeRewards:
-    """R̂(sE,aE) = Σ_o N(o) / N(sE,aE) · r̂(o), over outcomes (next environment state, end)."""
+    """R̂(sE,aE) = Σ_o N(o) / N(sE,aE) · r̂(o), over outcomes o, 2 · next environment state + end."""
 
     def __init__(self) -> None:
-        self.times: defaultdict[int, Counter[tuple[int, bool]]] = defaultdict(Counter)
-        self.seen: Counter[tuple[int, tuple[int, bool]]] = Counter()
-        self.mean: defaultdict[tuple[int, tuple[int, bool]], float] = defaultdict(float)
-        self.squares: defaultdict[tuple[int, tuple[int, bool]], float] = defaultdict(float)
+        self.times: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        self.seen: Counter[tuple[int, int]] = Counter()
+        self.mean: defaultdict[tuple[int, int], float] = defaultdict(float)
+        self.squares: defaultdict[tuple[int, int], float] = defaultdict(float)
+        self.seen_anywhere: Counter[int] = Counter()
+        self.mean_anywhere: defaultdict[int, float] = defaultdict(float)
         self.noisy, self.repeats, self.range = False, 0, 0.0
 
-    def occurred(self, env_pair: int, outcome: tuple[int, bool]) -> None:
+    def occurred(self, env_pair: int, outcome: int) -> None:
         self.times[env_pair][outcome] += 1
 
-    def observe(self, env_pair: int, outcome: tuple[int, bool], reward: float) -> None:
+    def observe(self, env_pair: int, outcome: int, reward: float) -> None:
         """The running mean and squared deviations of an outcome; the range of all means at powers of two."""
         key = (env_pair, outcome)
         self.repeats += self.seen[key] > 0
@@ -312,15 +316,19 @@ class OutcomeRewards:
         self.mean[key] += error / self.seen[key]
         self.squares[key] += error * (reward - self.mean[key])
         self.noisy = self.noisy or (self.squares[key] > 1e-12 and self.seen[key] > 1)
+        self.seen_anywhere[outcome] += 1
+        self.mean_anywhere[outcome] += (reward - self.mean_anywhere[outcome]) / self.seen_anywhere[outcome]
         if self.seen.total().bit_count() == 1:
             self.range = max(self.mean.values()) - min(self.mean.values())
 
-    def expected(self, env_pair: int, lowest: float) -> float:
-        """R̂ of a pair; `lowest` where an outcome was never observed."""
-        total = 0.0
+    def expected(self, env_pair: int, lowest: float, accuracy: float) -> float:
+        """R̂ of a pair; `lowest` where an outcome was never observed, unless that is rare."""
+        total, are_rare = 0.0, self.unseen_share(env_pair) < accuracy
         for outcome, times in self.times[env_pair].items():
-            share = times / self.times[env_pair].total()
-            total += share * (self.mean[env_pair, outcome] if self.seen[env_pair, outcome] else lowest)
+            reward = self.mean[env_pair, outcome]
+            if not self.seen[env_pair, outcome]:
+                reward = self.mean_anywhere[outcome] if are_rare and self.seen_anywhere[outcome] else lowest
+            total += times / self.times[env_pair].total() * reward
         return total
 
     def unseen_share(self, env_pair: int) -> float:

@@ -90,6 +90,7 @@ class PlainModel:
         self.pooled_reward: defaultdict[int, float] = defaultdict(float)
         self.known = known_branches(problem) if options.known_monitor else {}
         self.outcomes: defaultdict[int, Counter[tuple[int, bool]]] = defaultdict(Counter)
+        self.continued: set[int] = set()
         self.varied: set[int] = set()
         self.peculiar: set[int] = set()
         self.changes = 0
@@ -97,6 +98,10 @@ class PlainModel:
     def row(self, pair: int) -> int:
         """The pair by which environment counts are kept: the environment's if pooled, else the joint one."""
         return int(self.problem.env_pair[pair]) if self.options.pool_environment else pair
+
+    def has_continued(self, pair: int) -> bool:
+        """Whether an episode ever went on after a pair with the same monitor state and action."""
+        return self.context(pair) in self.continued
 
     def context(self, pair: int) -> int:
         """The monitor's own pair of state and action."""
@@ -108,6 +113,7 @@ class PlainModel:
         self, pair: int, next_state: int, terminated: bool, shown: bool, monitor_reward: float, given_up: bool
     ) -> None:
         """Count one step."""
+        self.continued |= set() if terminated else {self.context(pair)}
         row, context = self.row(pair), self.context(pair)
         self.tries[row] += 1
         self.visits[pair] += 1
@@ -127,21 +133,27 @@ class PlainModel:
                 self.changes += outcomes[outcome] == 0
                 outcomes[outcome] += 1
             return
-        self.changes += self.ends.count(pair, row, terminated)
+        if self.has_continued(pair):
+            self.changes += self.ends.count(pair, row, terminated)
+        else:
+            self.ends.own[pair][True] += 1
+            self.changes += pair not in self.ends.separated
+            self.ends.separated.add(pair)
         if not terminated:
             self.changes += env_next not in self.moves[row]
             self.moves[row][env_next] = self.moves[row].get(env_next, 0) + 1
             self.changes += self.shifts.count(pair, context, monitor_next)
-        met = sorted(other for other, times in self.visits.items() if times)
+        separated = {pair} & (self.ends.separated | self.shifts.separated) if self.has_continued(pair) else set()
+        met = sorted(other for other, times in self.visits.items() if times and self.has_continued(other))
         if self.met[context].bit_count() == 1:
-            for other in met:
-                if self.context(other) == context:
-                    self.changes += self.shifts.reconsider(other, context)
+            alike = [other for other in met if self.context(other) == context]
+            self.changes += sum(self.shifts.reconsider(other, context) for other in alike)
+            separated |= self.shifts.separated.intersection(alike)
         if self.tries[row].bit_count() == 1 and self.options.pool_environment:
-            for other in met:
-                if self.row(other) == row:
-                    self.changes += self.ends.reconsider(other, row)
-        self.peculiar |= {int(self.problem.env_pair[other]) for other in self.ends.separated | self.shifts.separated}
+            alike = [other for other in met if self.row(other) == row]
+            self.changes += sum(self.ends.reconsider(other, row) for other in alike)
+            separated |= self.ends.separated.intersection(alike)
+        self.peculiar |= {int(self.problem.env_pair[other]) for other in separated}
 
     def is_predicted(self, pair: int, least_tries: float) -> bool:
         """Whether the factors tell what a joint pair does."""

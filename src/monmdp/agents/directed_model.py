@@ -125,10 +125,11 @@ def discover(memory, state):
 
 @inlined
 def is_open(memory, env_pair, log_time):
-    """Whether an outcome of a pair has a reward never observed, and the pair was observed less than log(t + 2) / β̄E
-    times."""
-    is_tired = memory.reward_counts[env_pair] * memory.beta_uncertain > log_time
-    return memory.rewards.unseen[env_pair] > 0 and not is_tired
+    """Whether outcomes of a pair have rewards never observed and are not rare, and the pair was observed less than
+    log(t + 2) / β̄E times."""
+    if memory.rewards.unseen[env_pair] == 0 or memory.reward_counts[env_pair] * memory.beta_uncertain > log_time:
+        return False
+    return outcome_rewards.unseen_share(memory.rewards, env_pair) >= memory.accuracy
 
 
 @inlined
@@ -360,7 +361,7 @@ def learn_observed_reward(memory, env_pair, outcome, reward):
 
 @inlined
 def miss_reward(memory, env_pair, chance, log_time):
-    """Count that the reward of an outcome never observed could have been observed, and give it up after enough of these."""
+    """Count that a reward could have been observed but never was, and give it up after enough of these."""
     status, missed = memory.status[0], memory.missed
     before = missed[env_pair]
     missed[env_pair] += chance
@@ -378,7 +379,7 @@ def update_directed_model(memory, transition):
     model, status = memory.model, memory.status[0]
     env_pair, env_state = transition.env_pair, model.env_state[transition.state]
     pair = transition.state * model.n_actions + transition.action
-    group, changes = model.ends.group[pair], model.changes[0]
+    group, monitor_pair, changes = model.ends.group[pair], model.shifts.group[pair], model.changes[0]
     count_visit(memory, pair)
     factored_model.learn_model(model, transition, memory.given_up[env_pair])
     if model.env_tries[env_pair] == 1:
@@ -390,9 +391,10 @@ def update_directed_model(memory, transition):
     if not transition.terminated:
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
-    env_next_state = model.env_state[transition.next_state]
-    unseen = memory.rewards.unseen[env_pair]
-    outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, env_next_state, transition.terminated)
+    ended, unseen = transition.terminated and model.continued[monitor_pair], memory.rewards.unseen[env_pair]
+    outcome = outcome_rewards.count_outcome(
+        memory.rewards, env_pair, 2 * model.env_state[transition.next_state] + ended
+    )
     status.unseen += unseen == 0 and memory.rewards.unseen[env_pair] == 1
     is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
     if is_shown:
@@ -401,7 +403,9 @@ def update_directed_model(memory, transition):
         chance = max(factored_model.observe_chance(model, pair), LEAST_CHANCE)
         miss_reward(memory, env_pair, chance, math.log(transition.step + 2.0))
     if memory.reward_counts[env_pair] > 0 and (is_shown or memory.rewards.found.following[first] >= 0):
-        memory.reward_model[env_pair] = outcome_rewards.expected_reward(memory.rewards, env_pair, memory.lowest)
+        memory.reward_model[env_pair] = outcome_rewards.expected_reward(
+            memory.rewards, env_pair, memory.lowest, memory.accuracy
+        )
     if model.tries[group] >= 2 * memory.planned_tries[group]:
         memory.planned_tries[group] = model.tries[group]
         status.plan_outdated = True

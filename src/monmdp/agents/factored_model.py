@@ -55,6 +55,7 @@ FactoredModel: Any = arrays.array_tuple(
     monitor_asked="int monitor_pairs",  # tries that tell how often rewards are observed
     monitor_observed="int monitor_pairs",  # how often the reward was observed
     monitor_reward="float monitor_pairs",  # mean
+    continued="bool monitor_pairs",  # whether an episode ever continued after it, so that not all ends are its own
     varied="bool monitor_pairs",  # whether the monitor reward has ever been another than before
     peculiar="bool env_pairs",  # whether a joint pair of the environment pair was ever separated
     known=KnownMonitor,
@@ -140,7 +141,7 @@ def reconsider_group(model, pool, group):
     changes = 0
     for k in range(pool.offsets[group], pool.offsets[group + 1]):
         pair = pool.members[k]
-        if model.visits[pair] > 0:
+        if model.visits[pair] > 0 and model.continued[model.shifts.group[pair]]:
             changes += reconsider(pool, pair)
             model.peculiar[model.env_pair[pair]] |= pool.separated[pair]
     return changes
@@ -170,6 +171,7 @@ def learn_model(model, transition, is_given_up):
     model.visits[pair] += 1
     model.env_tries[env_pair] += 1
     model.monitor_tries[monitor_pair] += 1
+    model.continued[monitor_pair] |= not transition.terminated
     is_observed = not math.isnan(transition.proxy_reward)
     model.monitor_asked[monitor_pair] += is_observed or not is_given_up
     model.monitor_observed[monitor_pair] += is_observed
@@ -183,11 +185,17 @@ def learn_model(model, transition, is_given_up):
         outcome = count_experience(model.known, pair, env_next_state, next_state, transition.terminated)
         changes += outcome >= 0 and model.known.counts[outcome] == 1
     else:
-        changes += count_outcome(model.ends, pair, int(transition.terminated))
+        if model.continued[monitor_pair]:
+            changes += count_outcome(model.ends, pair, int(transition.terminated))
+        else:  # the end may be the monitor's, and says nothing about the environment
+            model.ends.own[pair, 1] += 1
+            changes += not model.ends.separated[pair]
+            model.ends.separated[pair] = True
         if not transition.terminated:
             changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
             changes += count_outcome(model.shifts, pair, np.int64(model.monitor_state[next_state]))
-        model.peculiar[env_pair] |= model.ends.separated[pair] or model.shifts.separated[pair]
+        is_separated = model.ends.separated[pair] or model.shifts.separated[pair]
+        model.peculiar[env_pair] |= is_separated and model.continued[monitor_pair]
         tries, monitor_tries = model.tries[group], model.monitor_tries[monitor_pair]
         if monitor_tries & (monitor_tries - 1) == 0:
             changes += reconsider_group(model, model.shifts, monitor_pair)

@@ -1,8 +1,8 @@
 """Rewards by outcome: R̂(sE,aE) = Σ_o N(o) / N(sE,aE) · r̂(o), with an outcome for each next environment state and end.
 
 Where rewards depend on how a step came out, chance in transitions is thus no noise in rewards, and every step improves
-the weights, whether its reward was observed or not. r̂(o) is the mean of the observed rewards of an outcome, and the
-minimum reward if none was observed.
+the weights, whether its reward was observed or not. r̂(o) is the mean of the observed rewards of an outcome. If none
+was observed, the minimum reward stands for it, or for rare outcomes the mean reward of the same outcome elsewhere.
 """
 
 import math
@@ -25,6 +25,8 @@ OutcomeRewards: Any = arrays.array_tuple(
     seen="int nodes",
     mean="float nodes",
     squares="float nodes",  # sums of squared deviations
+    seen_anywhere="int outcomes",  # by outcome, over all environment pairs
+    mean_anywhere="float outcomes",
     status={
         "noisy": "bool",  # whether any outcome had different rewards
         "repeats": "int",  # observations of outcomes whose reward had been observed before
@@ -38,8 +40,10 @@ OutcomeRewards: Any = arrays.array_tuple(
 
 def new_outcome_rewards(world: World, steps: int) -> Any:
     """No outcomes, with room for all that can occur."""
-    found = arrays.new_transitions(world.n_env_pairs, 2 * world.n_env_states, most_outcomes(world, steps))
-    return arrays.zeros(OutcomeRewards, {"nodes": len(found.times), "env_pairs": world.n_env_pairs}, found=found)
+    n_outcomes = 2 * world.n_env_states
+    found = arrays.new_transitions(world.n_env_pairs, n_outcomes, most_outcomes(world, steps))
+    sizes = {"nodes": len(found.times), "env_pairs": world.n_env_pairs, "outcomes": n_outcomes}
+    return arrays.zeros(OutcomeRewards, sizes, found=found)
 
 
 def most_outcomes(world: World, steps: int) -> int:
@@ -48,15 +52,14 @@ def most_outcomes(world: World, steps: int) -> int:
 
 
 @inlined
-def count_outcome(rewards, env_pair, env_next_state, terminated):
+def count_outcome(rewards, env_pair, outcome):
     """Count an outcome of an environment pair and return its node."""
-    found, key = rewards.found, 2 * env_next_state + terminated
-    node = found.first[env_pair]
-    while node >= 0 and found.next_state[node] != key:
+    found, node = rewards.found, rewards.found.first[env_pair]
+    while node >= 0 and found.next_state[node] != outcome:
         node = found.following[node]
     if node < 0:
         rewards.unseen[env_pair] += 1
-        arrays.count_transition(found, env_pair, key, terminated)
+        arrays.count_transition(found, env_pair, outcome, False)
         return found.used[0] - 1
     found.times[node] += 1
     found.total[env_pair] += 1
@@ -74,6 +77,9 @@ def observe(rewards, env_pair, node, reward):
     rewards.mean[node] += error / rewards.seen[node]
     rewards.squares[node] += error * (reward - rewards.mean[node])
     status.noisy |= rewards.squares[node] > ROUNDING and rewards.seen[node] > 1
+    outcome = rewards.found.next_state[node]
+    rewards.seen_anywhere[outcome] += 1
+    rewards.mean_anywhere[outcome] += (reward - rewards.mean_anywhere[outcome]) / rewards.seen_anywhere[outcome]
     status.observations += 1
     if status.observations & (status.observations - 1) == 0:
         status.lowest_mean, status.highest_mean = math.inf, -math.inf
@@ -81,18 +87,6 @@ def observe(rewards, env_pair, node, reward):
             if rewards.seen[other] > 0:
                 status.lowest_mean = min(status.lowest_mean, rewards.mean[other])
                 status.highest_mean = max(status.highest_mean, rewards.mean[other])
-
-
-@internal
-def expected_reward(rewards, env_pair, lowest):
-    """R̂ of a pair that was tried; `lowest` stands for outcomes whose reward was never observed."""
-    found, total = rewards.found, 0.0
-    node = found.first[env_pair]
-    while node >= 0:
-        share = found.times[node] / found.total[env_pair]
-        total += share * (rewards.mean[node] if rewards.seen[node] > 0 else lowest)
-        node = found.following[node]
-    return total
 
 
 @internal
@@ -104,6 +98,20 @@ def unseen_share(rewards, env_pair):
         times += found.times[node] if rewards.seen[node] == 0 else 0
         node = found.following[node]
     return times / found.total[env_pair]
+
+
+@internal
+def expected_reward(rewards, env_pair, lowest, accuracy):
+    """R̂ of a pair that was tried; outcomes are rare if all whose reward was never observed are less than `accuracy`."""
+    found, total = rewards.found, 0.0
+    are_rare, node = unseen_share(rewards, env_pair) < accuracy, found.first[env_pair]
+    while node >= 0:
+        reward, outcome = rewards.mean[node], found.next_state[node]
+        if rewards.seen[node] == 0:
+            reward = rewards.mean_anywhere[outcome] if are_rare and rewards.seen_anywhere[outcome] > 0 else lowest
+        total += found.times[node] / found.total[env_pair] * reward
+        node = found.following[node]
+    return total
 
 
 @internal
