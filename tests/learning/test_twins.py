@@ -58,6 +58,7 @@ OTHER_VALUES = {
     "beta_uncertain": [1.0],
     "accuracy": [0.5],
     "cost_weight": [0.0, 5.0],
+    "answers": [3, 20],
     "observe": [False],
     "pessimism": [False],
     "pool_environment": [False],

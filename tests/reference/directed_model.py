@@ -13,7 +13,7 @@ from reference.base import PlainAgent
 from reference.factored_model import PlainModel, Successors
 
 PURPOSES = DISCOVER, VISIT, REFINE, RETRY = range(4)
-GOAL_DISCOUNT, EXTRA_DEPTH, GOAL_ACCURACY, GOAL_SWEEPS, PLAN_STEPS = 0.9, 1, 0.02, 40, 500
+GOAL_DISCOUNT, EXTRA_DEPTH, GOAL_ACCURACY, GOAL_SWEEPS, PLAN_STEPS, ATTEMPT_STEPS = 0.9, 1, 0.02, 40, 500, 25
 NEARLY_SURE, LEAST_CHANCE, GIVE_UP_FACTOR, FINAL_GIVE_UP_FACTOR = 0.95, 0.01, 2.0, 8.0
 VALUE_ACCURACY, POLICY_SWEEPS, IMPROVEMENTS = 1e-7, 50, 1000
 REPEATS, RELIED, DOUBT_GROWTH = 5, 100, 0.1
@@ -89,24 +89,29 @@ class PlainDirectedModel(PlainAgent):
     def is_due(self, purpose: int, step: int) -> bool:
         """Whether anything may be left to do for a purpose."""
         if purpose == DISCOVER:
-            n_env_actions = len(self.problem.environment.actions)
-            pairs = [
-                env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)
-            ]
             return any(
-                not self.env_tries[e] or (self.rewards.unseen_share(e) > 0.0 and e not in self.given_up) for e in pairs
+                not self.env_tries[e] or (self.rewards.unseen_share(e) > 0.0 and e not in self.given_up)
+                for e in self.entered_pairs()
             )
         level = self.level()
         return purpose != VISIT or level == 0 or math.log(step + 2.0) > self.options.beta_bar * level
+
+    def entered_pairs(self) -> list[int]:
+        """All environment pairs of the environment states that were ever entered."""
+        n_env_actions = len(self.problem.environment.actions)
+        return [env_state * n_env_actions + action for env_state in self.entered for action in range(n_env_actions)]
 
     def service(self, purpose: int, pair: int, step: int, level: int, best_chance: float) -> float:
         """g(s,a): how likely a pair serves the purpose."""
         state, row, env_pair = pair // self.problem.n_actions, self.model.row(pair), int(self.problem.env_pair[pair])
         tries, log_time = self.model.tries[row], math.log(step + 2.0)
-        minds_cost = self.options.cost_weight > 0.0
+        answers, untried = self.options.answers, any(not self.env_tries[e] for e in self.entered_pairs())
+        may_ask = answers is None or self.rewards.seen.total() < answers
+        may_look = may_ask and not (answers is not None and untried and purpose == DISCOVER)
+        minds_cost = self.options.cost_weight > 0.0 or not may_ask
         is_paid = minds_cost and self.model.price(pair) > self.model.lowest_price() + 1e-9
         if purpose == VISIT:
-            if self.visits.flat[pair] > level or state not in self.discovered:
+            if self.visits.flat[pair] > level or state not in self.discovered or (is_paid and not may_ask):
                 return 0.0
             is_spared = is_paid and log_time <= self.options.beta_bar * (level + 1)
             return 0.0 if is_spared and self.model.is_predicted(pair, log_time) else 1.0
@@ -114,25 +119,24 @@ class PlainDirectedModel(PlainAgent):
         if purpose == DISCOVER:
             if tries == 0:
                 is_cut = self.cut[self.problem.split_state(state)[0]] >= GIVE_UP_FACTOR * log_time
-                return 0.0 if is_cut else 0.5 + 0.5 * chance
+                return 0.0 if is_cut else 1.0 if answers is not None else 0.5 + 0.5 * chance
             patience = min(2.0**self.round, GIVE_UP_FACTOR * log_time)
             is_tired = self.reward_counts[env_pair] * self.options.beta_uncertain > log_time
             share = self.rewards.unseen_share(env_pair)
             is_open = self.options.observe and 0.0 < share >= self.options.accuracy and not is_tired
-            return (
-                chance * share if is_open and self.missed[env_pair] < patience and chance >= 0.5 * best_chance else 0.0
-            )
+            is_worthwhile = may_look and self.missed[env_pair] < patience and chance >= 0.5 * best_chance
+            return chance * share if is_open and is_worthwhile else 0.0
         is_uncertain = log_time > self.options.beta_certain * tries or (
             max(log_time, DOUBT_GROWTH * math.sqrt(step)) > self.options.beta_uncertain * tries
             and self.may_be_random(row, self.problem.split_state(state)[0])
         )
-        if is_uncertain and (purpose == RETRY or not is_paid):
+        if is_uncertain and ((purpose == RETRY and may_ask) or not is_paid):
             return NEARLY_SURE
         if purpose == RETRY:
             again = env_pair in self.given_up and self.missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
         else:
             again = self.is_doubtful(env_pair, log_time)
-        if not again or chance < 0.5 * best_chance:
+        if not again or not may_look or chance < 0.5 * best_chance:
             return 0.0
         return min(chance, NEARLY_SURE) * (self.rewards.unseen_share(env_pair) if purpose == RETRY else 1.0)
 
@@ -185,7 +189,9 @@ class PlainDirectedModel(PlainAgent):
         i = plan.place[state]
         action = self.best_action(np.array([plan.worth(i, a) for a in range(self.problem.n_actions)]), step)
         serves = plan.serves[i][action]
-        plan.left = 0 if serves >= NEARLY_SURE or (purpose >= REFINE and serves > 0.0) else plan.left - 1
+        plan.left -= ATTEMPT_STEPS if serves > 0.0 else 1
+        if serves >= NEARLY_SURE or (purpose >= REFINE and serves > 0.0):
+            plan.left = 0
         return action
 
     def update(
@@ -305,6 +311,10 @@ class OutcomeRewards:
         self.noisy, self.repeats, self.range = False, 0, 0.0
 
     def occurred(self, env_pair: int, outcome: int) -> None:
+        """Count an outcome; one that differs only in its end and has no observed reward is taken to be the same."""
+        times, other = self.times[env_pair], outcome ^ 1
+        if outcome not in times and other in times and not self.seen[env_pair, other]:
+            self.times[env_pair] = Counter({outcome if key == other else key: n for key, n in times.items()})
         self.times[env_pair][outcome] += 1
 
     def observe(self, env_pair: int, outcome: int, reward: float) -> None:

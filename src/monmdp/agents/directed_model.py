@@ -23,7 +23,7 @@ from monmdp.agents import factored_model, outcome_rewards, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, largest
-from monmdp.check import NonNegative
+from monmdp.check import Count, NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
@@ -32,8 +32,10 @@ from monmdp.world import World
 DISCOVER, VISIT, REFINE, RETRY = range(4)
 #: A pair whose probability of success is at least this is taken in the agent's own state, without a plan.
 NEARLY_SURE = 0.95
-#: A plan is made again after this number of steps, whether its goal was reached or not.
+#: A plan is made again after this number of steps, whether its goal was reached or not; an attempt that may fail counts
+#: as several steps.
 PLAN_STEPS = 500
+ATTEMPT_STEPS = 25
 #: A reward is given up once it was expected to be observed GIVE_UP_FACTOR · log(t + 2) times. With nothing else to
 #: explore, the agent looks for it again, until FINAL_GIVE_UP_FACTOR · log(t + 2) times. Each try counts at least by
 #: LEAST_CHANCE.
@@ -92,6 +94,7 @@ DirectedModelMemory: Any = array_tuple(
     beta_uncertain=float,
     accuracy=float,
     cost_weight=float,
+    answers=float,
     observe=bool,
     lowest=float,  # what stands for a reward never observed
     discount=float,
@@ -172,7 +175,9 @@ def write_success(memory, purpose, states, step, success):
     log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
     doubt = max(log_time, DOUBT_GROWTH * math.sqrt(step))
     patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
-    cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 else math.inf
+    is_limited, may_ask = memory.answers < math.inf, memory.rewards.status[0].observations < memory.answers
+    may_look = may_ask and not (is_limited and status.untried > 0 and purpose == DISCOVER)
+    cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 or not may_ask else math.inf
     for i in range(len(states)):
         env_state = model.env_state[states[i]]
         for action in range(n_actions):
@@ -183,9 +188,10 @@ def write_success(memory, purpose, states, step, success):
                 if memory.visits[pair] <= status.level and memory.discovered[states[i]]:
                     is_spared = log_time <= memory.beta_bar * (status.level + 1) and price(memory, pair) > cheap
                     g = 0.0 if is_spared and factored_model.is_predicted(model, pair, log_time) else 1.0
+                    g = 0.0 if not may_ask and price(memory, pair) > cheap else g
             elif purpose == DISCOVER and tries == 0:
                 if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
-                    g = 0.5 + 0.5 * factored_model.observe_chance(model, pair)
+                    g = 1.0 if is_limited else 0.5 + 0.5 * factored_model.observe_chance(model, pair)
             elif purpose == DISCOVER:
                 needs_observation = (
                     memory.observe and missed[env_pair] < patience and is_open(memory, env_pair, log_time)
@@ -195,12 +201,13 @@ def write_success(memory, purpose, states, step, success):
                     doubt > memory.beta_uncertain * tries
                     and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
                 ):
-                    g = NEARLY_SURE if purpose == RETRY or price(memory, pair) <= cheap else 0.0
+                    is_affordable = (purpose == RETRY and may_ask) or price(memory, pair) <= cheap
+                    g = NEARLY_SURE if is_affordable else 0.0
                 if g == 0.0 and purpose == RETRY:
                     needs_observation = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
                 elif g == 0.0:
                     needs_observation = is_doubtful(memory, env_pair, log_time)
-            if needs_observation:
+            if needs_observation and may_look:
                 chance = factored_model.observe_chance(model, pair)
                 if chance >= worthwhile:
                     g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE)
@@ -264,7 +271,7 @@ def follow(memory, purpose, state, draws):
     action = choose(values[0], draws)
     success = plan.success[place, action]
     arrived = success >= NEARLY_SURE or (purpose >= REFINE and success > 0.0)
-    planned.steps_left = 0 if arrived else planned.steps_left - 1
+    planned.steps_left = 0 if arrived else max(planned.steps_left - (ATTEMPT_STEPS if success > 0.0 else 1), 0)
     return action
 
 
@@ -453,6 +460,8 @@ class DirectedModel(Agent):
     all rewards; 1 switches this off.
     cost_weight: a step at the highest monitor cost seen so far counts like this number of further steps on the way to
     a goal. 0 ignores costs, and then every joint pair is visited for its own sake.
+    answers: at most this number of observed rewards is looked for; the agent first tries all environment pairs, then
+    observes rewards that it never observed, and only then others again. None is no limit.
     observe: look for rewards never observed; False leaves it to chance.
     minimum_reward: used for rewards never observed; by default as for MonitoredMBIE.
     pessimism: False uses 0 for rewards never observed instead.
@@ -466,6 +475,7 @@ class DirectedModel(Agent):
     beta_uncertain: NonNegative = 0.1
     accuracy: NonNegative = 0.05
     cost_weight: NonNegative = 1.0
+    answers: Count | None = None
     observe: bool = True
     minimum_reward: float | None = None
     pessimism: bool = True
@@ -507,6 +517,7 @@ class DirectedModel(Agent):
             model=model,
             rewards=outcome_rewards.new_outcome_rewards(world, steps),
             lowest=lowest,
+            answers=math.inf if self.answers is None else float(self.answers),
         )
         memory.goal_plan.place[:] = -1
         memory.status["lowest_reward"], memory.status["expected_state"] = lowest, -1

@@ -53,10 +53,17 @@ def most_outcomes(world: World, steps: int) -> int:
 
 @inlined
 def count_outcome(rewards, env_pair, outcome):
-    """Count an outcome of an environment pair and return its node."""
-    found, node = rewards.found, rewards.found.first[env_pair]
+    """Count an outcome of an environment pair and return its node.
+
+    Who ended an episode may be known later, so outcomes that differ in their end are one until a reward is observed.
+    """
+    found, node, unclear = rewards.found, rewards.found.first[env_pair], -1
     while node >= 0 and found.next_state[node] != outcome:
+        if found.next_state[node] == outcome ^ 1 and rewards.seen[node] == 0:
+            unclear = node
         node = found.following[node]
+    if node < 0 and unclear >= 0:
+        found.next_state[unclear], node = outcome, unclear
     if node < 0:
         rewards.unseen[env_pair] += 1
         arrays.count_transition(found, env_pair, outcome, False)
