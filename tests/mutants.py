@@ -85,8 +85,10 @@ PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
     "kernels": {
+        "exact/policy_iteration.py": ["tests/test_solve_methods.py", "tests/test_solve_near_one.py"],
         "kernels/bellman.py": [*learning("MonitoredMBIE"), "tests/test_hitting.py", "tests/test_solve.py"],
         "kernels/random.py": ["tests/test_random_streams.py", *learning("Naive")],
+        "kernels/references.py": ["tests/test_references.py"],
         "kernels/returns.py": [
             f"{EVALUATION}test_episodes_have_a_stream_of_their_own",
             f"{EVALUATION}any_values_in_any_order[True-Walk(step_limit=2) + Random]",
@@ -143,7 +145,8 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{WATCH}the_picture_agrees_with_the_reference_implementation",
             f"{WATCH}steps_one_by_one_are_the_same_run",
         ],
-        "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py"],
+        "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py",
+            "tests/sweeps/test_forged_files.py"],
         "study/sweep.py": [
             "tests/sweeps/test_plan.py", "tests/sweeps/test_budget.py", "tests/sweeps/test_own_sweeps.py",
             "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1],
@@ -173,8 +176,12 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "cuda/schedule.py": ["tests/cuda/test_schedule.py", "tests/cuda/test_waves.py"],
     },
 }  # fmt: skip
-#: Faults in these modules run without compilation.
-INTERPRETED = ("kernels/", "agents/", "training/loop", "training/metrics")
+#: Faults in these modules run without compilation; those in `KERNELS` change kernels.
+INTERPRETED = (
+    "agents/", "kernels/bellman", "kernels/random", "kernels/returns", "kernels/stepping", "training/loop",
+    "training/metrics",
+)  # fmt: skip
+KERNELS = (*INTERPRETED, "kernels/")
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -363,7 +370,7 @@ def survives(slot: Path, mutant: Mutant) -> bool:
     link = None
     try:
         path.write_bytes(mutated(mutant))
-        if not mutant.module.startswith(INTERPRETED) and cache_name(slot) != known:  # the same kernels
+        if not mutant.module.startswith(KERNELS) and cache_name(slot) != known:  # the same kernels
             link = folder / cache_name(slot)
             folder.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)  # of a call that was killed

@@ -237,6 +237,18 @@ def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
     assert re.search(rf"Examples?: monmdp {command}\b", shown)
     assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
     assert "None" not in shown
+    assert "False" not in shown  # a flag is off unless it is given, which needs no words
+
+
+def test_a_wide_map_fits_the_terminal(capsys, monkeypatch):
+    """On 80 columns, a map of 20 columns is one table, with narrower cells than usual; one of 40 is several."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for columns, complete in ((20, True), (40, False)):
+        main(["solve", f"Empty(rows=2, columns={columns})", "Full"])
+        shown = capsys.readouterr().out
+        assert max(map(len, shown.splitlines())) <= 80
+        assert ("columns 0 to" not in shown) == complete
+        assert "…" not in shown
 
 
 def test_help_names_every_preset(capsys):
