@@ -96,7 +96,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
         ],
         "kernels/stepping.py": [*LOOP[:5], "tests/test_simulation.py"],
-        "training/loop.py": [*LOOP, *twins("DirectedModel", SLIPS)],
+        "training/loop.py": [
+            *LOOP, f"{EVALUATION}final_tables_do_not_depend_on_evaluation", *twins("DirectedModel", SLIPS),
+        ],
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
     },
     "agents": {
