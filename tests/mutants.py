@@ -1,6 +1,6 @@
 """Mutation testing: small faults in copies of the package, each of which some test should notice.
 
-    python tests/mutants.py [--seed 0] [--count 160] [--only AREA-OR-FILE] [--workers N] [--list] [--out survivors.md]
+    python tests/mutants.py [--seed 0] [--count 160] [--only AREA-OR-FILE] [--like REGEX] [--list] [--out FILE]
 
 A fault changes one operator, comparison, condition, constant, argument or statement. The same seed chooses the same
 faults until their own functions change. Only the tests in `AREAS` run, until one fails or the time limit is over; both
@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -211,6 +212,9 @@ class Mutant:
     before: str
     after: str
     key: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.change}"
 
     @property
     def change(self) -> str:
@@ -410,14 +414,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which faults are chosen")
     parser.add_argument("--count", type=int, default=160, help="number of faults, spread evenly over the areas")
     parser.add_argument("--only", default="", help=f"an area ({', '.join(AREAS)}) or a part of a file name")
+    parser.add_argument("--like", default="", help="of the chosen faults, those whose line in --list has this pattern")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="number of faults that run at a time")
     parser.add_argument("--list", action="store_true", help="print the faults and stop")
     parser.add_argument("--out", type=Path, help="Markdown file for the report")
     options = parser.parse_args()
     mutants = chosen(options.seed, options.count, options.only)
+    mutants = [mutant for mutant in mutants if re.search(options.like, str(mutant))]
     if options.list:
-        for mutant in mutants:
-            print(f"{mutant.module}:{mutant.line}: {mutant.change}")
+        print(*mutants, sep="\n")
         return
     slots: queue.Queue[Path] = queue.Queue()
     for number in range(options.workers):
@@ -446,7 +451,7 @@ def main() -> None:
         for run in as_completed(runs):
             if run.result():
                 survivors.append(runs[run])
-                bar.print(f"{runs[run].module}:{runs[run].line}: {runs[run].change}")
+                bar.print(f"{runs[run]}")
             bar.update(task, advance=1, description=f"{len(survivors)} survivors")
     report = report_of(mutants, survivors)
     print(report)
