@@ -234,8 +234,8 @@ def forget_metrics(folder, agent: str) -> None:
     ("statistic", "expected"), [("median", np.median), ("iqm", partial(stats.trim_mean, proportiontocut=0.25))]
 )
 def test_other_statistics_of_curves(statistic, expected, folder, tmp_path):
-    [(_, files)] = draw_figures(["returns-all"], Results(folder), tmp_path, statistic=statistic)
-    shown = pd.read_csv(files[2]).query("agent != 'optimum'").set_index([*KEYS, "step"])
+    [(_, [file])] = draw_figures(["returns-all"], Results(folder), tmp_path, statistic=statistic, formats=["csv"])
+    shown = pd.read_csv(file).query("agent != 'optimum'").set_index([*KEYS, "step"])
     wanted = runs(folder).groupby([*KEYS, "step"])["return"].agg(lambda values: expected(values.to_numpy()))
     np.testing.assert_allclose(shown[statistic].sort_index(), wanted.sort_index())
     assert (shown["low"] <= shown[statistic]).all()
@@ -523,7 +523,8 @@ def test_curves_that_end_far_below_are_marked(tmp_path):
 def test_odd_names_stay_as_they_are(odd_folder, tmp_path):
     figure = drawing("returns-all", odd_folder).figure
     assert "".join(ODD.split()) in ["".join(text.get_text().split()) for text in texts(figure)]
-    frame = pd.read_csv(draw_figure("returns-all", odd_folder, tmp_path)[2])
+    [(_, [file])] = draw_figures(["returns-all"], Results(odd_folder), tmp_path, formats=["csv"])
+    frame = pd.read_csv(file)
     assert ODD in set(frame["environment"])
     assert "Naive(epsilon=(0.5, 0.0), initial_q=-10.0)" in set(frame["agent"])
 
