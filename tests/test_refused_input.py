@@ -83,10 +83,10 @@ def small_machine(monkeypatch):
 
 
 def refused(capsys: Any, *words: str) -> str:
-    """The one line of a command that fails with exit code 2, within 10 seconds."""
-    started = time.monotonic()
+    """The one line of a command that fails with exit code 2, within 10 seconds of processor time."""
+    started = time.process_time()
     assert main(list(words)) == 2
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
@@ -188,10 +188,10 @@ def rule(*steps: Any) -> Rule:
 
 
 def error_of(call: Any) -> str:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(MonMDPError) as error:
         call()
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
     assert "\n" not in str(error.value)
     assert str(error.value).endswith((".", "?"))
     return str(error.value)
