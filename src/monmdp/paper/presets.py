@@ -70,6 +70,14 @@ PRESETS: dict[str, Sweep] = {
         seeds=30,
         points=250,
     ),
+    # Theorem 1 with so many steps that its bound is below 1: ρ of the paper, with a constant ε, and a random walk.
+    "theorem": Sweep(
+        environments=["Empty(rows=2, columns=2)", "RiverSwim"],
+        monitors=["Full", "Ask"],
+        agents=["Directed", "Directed(epsilon=0.1)", "Directed(random_goal_policy=True)"],
+        steps=10_000_000,
+        seeds=5,
+    ),
 }
 
 
