@@ -302,7 +302,7 @@ def _theorem(results: Results) -> Statement:
         "Theorem 1: the fraction of exploring steps is below its bound",
         "mean over seeds and its 95% interval below (|S||A|·D̄/t)·(log t/β̄ + 1) at every point t, D̄ that of the policy "
         "toward goals if it is a random walk, else that of the fastest possible one, so that it holds for Directed's "
-        "own; a bound that never falls below 1 tests nothing",
+        "own; a bound that never falls below 1 tests nothing (the preset theorem has bounds that do)",
         items,
         exploring_against_bound,
         evidence.where_testable,
