@@ -1,6 +1,6 @@
-"""Write docs/comparison.md: `python docs/comparison_pages.py runs`.
+"""Write docs/comparison.md and docs/random-problems.md: `python docs/comparison_pages.py runs`.
 
-The folder contains one results folder per preset, such as runs/tenth.
+The folder contains one results folder per preset, such as runs/tenth; a page without any is left as it is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from textwrap import fill
 
 import numpy as np
 
-from monmdp.paper.presets import PRESETS
+from monmdp.paper.presets import ALL_AGENTS, PRESETS
+from monmdp.paper.random_problems import FAMILIES, FIRST_REPORTED, Family, random_problem
 from monmdp.protocol import DEFAULT_STEPS, STEP_FACTOR
-from monmdp.registry import short_labels
-from monmdp.statistics import mean_interval, steps_until_solved
+from monmdp.registry import parse_spec, short_labels
+from monmdp.statistics import mean_interval, normalised, steps_until_solved
 from monmdp.study.results import CellResults, Results
+from monmdp.study.sweep import Sweep
 from monmdp.tables import markdown
 
 DIRECTED, MBIE = "DirectedModel", "MonitoredMBIE"
@@ -38,6 +40,31 @@ TITLES = {
     "known-monitor": "Effect of a known monitor",
     "ablation": "Ablation",
 }
+RANDOM = "random"
+RANDOM_HEAD = """# Random problems
+
+Families of [random environments](problems.md#random-environments), each with a monitor whose kind, costs and
+observability are random as well. All agents have their own default options, with bounds and initial values computed
+from the problem. The seed of a problem determines its environment, sizes and monitor. Agents are developed with seeds
+below {first:,} (preset `random-tuning`). The tables show the {problems} problems with seeds from {first:,} on, with
+{seeds} runs of every agent in each.
+
+```
+{command}
+```
+
+| family | problems | training steps | deterministic |
+|---|---|---:|---|
+{families}
+
+- *Solved*: runs that end with a greedy policy whose return is at most 1e-6, times the scale of rewards, below that of
+  the optimal policy.
+- *Within 1%*: runs that end with a normalised return of at least 0.99.
+- *Return*: mean normalised return of the final greedy policy: 0 is acting uniformly at random, 1 is optimal.
+- *Steps* and *answers until solved*: training steps, and rewards observed, until a run stays solved, for the median
+  run; "never" if fewer than half of the runs are solved.
+- *Paid*: mean monitor cost of a whole run; negative if the monitor paid more than it cost.
+"""
 
 
 def main(folder: str) -> None:
@@ -47,12 +74,26 @@ def main(folder: str) -> None:
     for preset, title in TITLES.items():
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
-            seeds = min(len(cell.seeds) for cell in results.cells.values())
-            fewer = "" if seeds == PRESETS[preset].seeds else f" --seeds {seeds}"
-            run = f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}"
             body = tables.get(preset, versus)(results)
-            parts += [f"## {title}\n", f"```\n{run}\npython docs/comparison_pages.py runs\n```\n", body]
-    (Path(__file__).parent / "comparison.md").write_text("\n".join(parts))
+            parts += [f"## {title}\n", f"```\n{command(preset, results)}\n```\n", body]
+    if len(parts) > 1:
+        (Path(__file__).parent / "comparison.md").write_text("\n".join(parts))
+    if (Path(folder) / RANDOM).is_dir():
+        page = random_problems(Results(Path(folder) / RANDOM))
+        (Path(__file__).parent / "random-problems.md").write_text(page)
+
+
+def command(preset: str, results: Results) -> str:
+    """The commands that make the results of a preset and this page."""
+    sweep, seeds = PRESETS[preset], number_of_seeds(results)
+    asked = (sweep if isinstance(sweep, Sweep) else sweep[0]).seeds
+    fewer = "" if seeds == asked else f" --seeds {seeds}"
+    return f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}\npython docs/comparison_pages.py runs"
+
+
+def number_of_seeds(results: Results) -> int:
+    """Seeds of each agent in each problem."""
+    return min(len(cell.seeds) for cell in results.cells.values())
 
 
 def until_solved(cell: CellResults) -> np.ndarray:
@@ -160,6 +201,76 @@ def ablation(results: Results) -> str:
     text = "Variants of DirectedModel without one component, on the paper's 48 problems with a tenth of its steps."
     head = ["agent", "runs solved", "problems solved by all seeds", "median fraction of steps until solved", "worst"]
     return section(text, head, rows)
+
+
+def random_problems(results: Results) -> str:
+    """One table per kind of family, and the problems in which DirectedModel is not the best or fails."""
+    cells: dict[str, list[dict[str, CellResults]]] = {family: [] for family in FAMILIES}
+    for problem in results.problems:
+        seed = parse_spec(problem[0])[1].get("seed", 0)
+        (family,) = [name for name in FAMILIES if random_problem(name, seed) == problem]
+        cells[family].append({cell.agent: cell for cell in results.of_problem(*problem)})
+    families = [
+        f"| {name} | {class_of(family)} | {family.steps:,} | {'yes' if family.deterministic else 'no'} |"
+        for name, family in FAMILIES.items()
+    ]
+    facts = {"first": FIRST_REPORTED, "problems": len(results.problems), "seeds": number_of_seeds(results)}
+    head = RANDOM_HEAD.format(command=command(RANDOM, results), families="\n".join(families), **facts)
+    rows = [
+        [family, agent, *family_row([problem[agent] for problem in problems])]
+        for family, problems in cells.items()
+        for agent in ALL_AGENTS
+        if all(agent in problem for problem in problems)
+    ]
+    columns = ["solved", "within 1%", "return", "steps until solved", "answers until solved", "paid"]
+    table = markdown(["family", "agent", *columns], rows, "ll" + "r" * len(columns))
+    return "\n".join([head, f"## {DIRECTED} against all others\n", ranking(cells), "## Families\n", table, ""])
+
+
+def class_of(family: Family) -> str:
+    """The environment of a family with the ranges of its options."""
+    ranges = [f"{name} {least:g}" + f" to {most:g}" * (least < most) for name, (least, most) in family.options.items()]
+    return f"{family.environment}: {', '.join(ranges)}"
+
+
+def family_row(cells: list[CellResults]) -> list[str]:
+    """What one agent achieved in the problems of a family."""
+    solved = np.concatenate([cell.solved for cell in cells])
+    score = np.concatenate([normalised(cell.final_returns, cell.target_return, cell.random_return) for cell in cells])
+    typical = [
+        float(np.median(np.concatenate([getattr(cell, name) for cell in cells])))
+        for name in ("steps_until_solved", "observed_until_solved")
+    ]
+    return [
+        f"{solved.mean():.0%}",
+        f"{(score >= 0.99).mean():.0%}",
+        f"{score.mean():.3f}",
+        *(f"{value:,.0f}" if np.isfinite(value) else "never" for value in typical),
+        f"{np.mean([cell.curve('paid')[:, -1].mean() for cell in cells]):,.1f}",
+    ]
+
+
+def ranking(cells: dict[str, list[dict[str, CellResults]]]) -> str:
+    """In how many problems DirectedModel solves the most runs, and a row for every other problem."""
+    rows, best, count, runs, solved = [], 0, 0, 0, 0
+    for family, problems in cells.items():
+        for agents in problems:
+            wins = {agent: int(cell.solved.sum()) for agent, cell in agents.items() if agent != "Oracle"}
+            own, seeds = wins[DIRECTED], len(agents[DIRECTED].seeds)
+            ahead = [agent for agent in wins if wins[agent] > own]
+            best, count = best + (not ahead), count + 1
+            if FAMILIES[family].deterministic:
+                runs, solved = runs + seeds, solved + own
+            if ahead or (FAMILIES[family].deterministic and own < seeds):
+                others = ", ".join(f"{agent} {wins[agent]}" for agent in ahead) or "–"
+                rows.append([agents[DIRECTED].problem_name, f"{own} of {seeds}", others])
+    text = (
+        f"{DIRECTED} solves at least as many runs as every other agent in **{best} of {count} problems** (Oracle, "
+        f"which sees hidden rewards, does not count), and **{solved / max(runs, 1):.1%}** of the runs of deterministic "
+        "families. The table lists every problem in which another agent solves more, and every problem of a "
+        f"deterministic family that {DIRECTED} does not solve in all runs."
+    )
+    return section(text, ["problem", DIRECTED, "agents that solve more"], rows)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,20 @@ from monmdp import Grid, MonMDPError
 #: Another value for every option of an environment, by name; a callable gets the environment.
 ENVIRONMENT_VALUES = {
     "step_limit": 7,
-    "random_action": 0.1,
+    "random_action": 0.15,
     "reward_noise": 0.5,
     "nonzero_reward_noise": 0.5,
     "start": lambda environment: environment.states[-1],
     "rows": 4,
     "columns": 4,
     "map": ["..C"],
+    "seed": 1,
+    "n_states": 5,
+    "n_actions": 2,
+    "branching": 2,
+    "density": 0.9,
+    "length": 4,
+    "tiles": "t",
 }
 
 #: The same for monitors, as they are joined with Hazard.

@@ -14,7 +14,9 @@ MULTIPLIER_1 = 0xBF58476D1CE4E5B9
 MULTIPLIER_2 = 0x94D049BB133111EB
 
 #: Purposes of streams. Their order determines every trajectory: only append.
-ROLES = ("start", "world", "observe", "noise", "agent", "reward model", "hidden pairs", "evaluation")
+ROLES = (
+    "start", "world", "observe", "noise", "agent", "reward model", "hidden pairs", "evaluation", "problem", "options",
+)  # fmt: skip
 
 
 def mix(word: int) -> int:

@@ -190,6 +190,28 @@ def test_returns_over_what_was_spent(column, drawn, folder):
             assert row.mean == pytest.approx(last["return"].mean())
 
 
+def test_exploring_steps_and_the_bounds_of_theorem_1(tmp_path):
+    """10 pairs; D̄ is 3 for the fastest policy, and 21 for a random walk; the first 10,000 steps."""
+    agents = ["Directed(beta_bar=0.1)", "Directed(beta_bar=0.1, random_goal_policy=True)", "Naive"]
+    sweep = monmdp.Sweep(["Empty(rows=1, columns=2)"], ["Full"], agents, seeds=3, steps=10_000, points=200)
+    monmdp.run_sweep([sweep], tmp_path)
+    figure = drawing("exploring", tmp_path)
+    (axes,) = figure.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    shown = pd.DataFrame(figure.rows, columns=figure.columns).set_index(["agent", "step"])
+    measured = runs(tmp_path).groupby(["agent", "step"])["explored"].mean()
+    for agent in agents:
+        curve = shown.loc[agent]["mean"].astype(float)
+        np.testing.assert_allclose(curve, measured.loc[agent][curve.index])
+        assert curve.index[0] == 50
+        assert curve.index[-1] == 10_000
+    for name, longest in {"bound, fastest ρ": 3, "bound, random walk": 21}.items():
+        values = shown.loc[name]["mean"].astype(float)
+        np.testing.assert_allclose(values, 10 * longest / values.index * (np.log(values.index) / 0.1 + 1), rtol=1e-6)
+    legend = [text.get_text() for text in figure.figure.legends[0].get_texts()]
+    assert legend[-2:] == ["bound of Theorem 1, fastest ρ", "bound of Theorem 1, random walk"]
+
+
 def test_regret_is_what_the_best_policy_would_have_collected_more(drawn, folder):
     """The reward per step of the optimal policy, estimated from simulated episodes, times the steps."""
     shown, data = table(drawn, "regret"), runs(folder)

@@ -138,7 +138,7 @@ def stop_all() -> None:
             pipe.close()
 
 
-def end(process: subprocess.Popen[str], deadline: float = 120) -> tuple[int, str, str]:
+def end(process: subprocess.Popen[str], deadline: float = 500) -> tuple[int, str, str]:
     """Wait for a process to end; returns its exit code, output and error output."""
     try:
         out, err = process.communicate(timeout=deadline)
@@ -149,7 +149,7 @@ def end(process: subprocess.Popen[str], deadline: float = 120) -> tuple[int, str
     return process.returncode, out, err
 
 
-def until(condition: Callable[[], Any], process: subprocess.Popen[str], deadline: float = 120) -> bool:
+def until(condition: Callable[[], Any], process: subprocess.Popen[str], deadline: float = 500) -> bool:
     """Wait until a condition holds; returns False if the process ended before."""
     last = time.monotonic() + deadline
     while not condition():

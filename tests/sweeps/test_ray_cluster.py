@@ -74,7 +74,7 @@ def test_a_node_that_dies_and_an_interrupt(nodes, undisturbed, tmp_path):
     process = start(*command, **QUIET)
     assert until(lambda: finished(tmp_path / "r"), process)
     process.send_signal(signal.SIGINT)
-    code, out, err = end(process, deadline=30)
+    code, out, err = end(process, deadline=300)
     assert code == 130, err
     assert "The same command continues from there" in out
     there = runs_on_disk(tmp_path / "r")
@@ -110,7 +110,7 @@ def test_a_batch_that_no_node_can_hold(nodes, tmp_path):
     """A table of 12,500² numbers on nodes of 500 MiB: an error, instead of waiting for a larger node."""
     large = ("--envs", "Empty(rows=50, columns=50)", "--monitors", "Full", "--agents", "Directed", "--seeds", "2")
     words = ("reproduce", *large, "--steps", "200", "--points", "5", "--on", f"ray:{nodes.address}")
-    code, _, err = end(start(*words, "--out", str(tmp_path), **QUIET), deadline=30)
+    code, _, err = end(start(*words, "--out", str(tmp_path), **QUIET), deadline=300)
     assert code == 2, err
     assert "memory" in err
     assert "Traceback" not in err

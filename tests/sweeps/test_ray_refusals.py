@@ -43,7 +43,7 @@ def test_an_address_of_another_program(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         process = start("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:{address}")
-        code, _, err = end(process, deadline=60)
+        code, _, err = end(process, deadline=300)
     assert code == 2
     assert address in err
     assert "Traceback" not in err

@@ -36,7 +36,7 @@ class Reproduce(Command):
 
     preset: Annotated[str | None, option("paper", metavar="NAME")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, agents,
-    known-monitor, unsolvable or ablation."""
+    known-monitor, unsolvable, ablation, random, random-tuning or theorem."""
     sweep: Annotated[Path | None, option("none", metavar="FILE")] = None
     """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.
@@ -93,12 +93,13 @@ class Reproduce(Command):
     def _sweeps(self) -> list[Sweep]:
         """The chosen sweeps, restricted to the given names and numbers."""
         from monmdp.paper.presets import preset
-        from monmdp.study.sweep import narrowed, read_sweeps
+        from monmdp.study.sweep import Sweep, narrowed, read_sweeps
 
         if self.preset is not None and self.sweep is not None:
             raise MonMDPError("Choose a preset or a sweep file, not both.")
         name = "paper" if self.preset is None else self.preset
-        sweeps = [preset(name)] if self.sweep is None else read_sweeps(self.sweep)
+        chosen = preset(name) if self.sweep is None else read_sweeps(self.sweep)
+        sweeps = [chosen] if isinstance(chosen, Sweep) else chosen
         names = {"environments": self.envs, "monitors": self.monitors, "agents": self.agents}
         numbers = {"seeds": self.seeds, "steps": self.steps, "budget": self.budget, "points": self.points}
         return narrowed(sweeps, **{kind: split(text) for kind, text in names.items()}, **numbers)

@@ -46,6 +46,7 @@ TILES: dict[str, Tile] = {
     "v": Tile("one-way", exit="DOWN"),
     "#": Tile("wall", wall=True),
     "P": Tile("pit", fall=-100.0),
+    "X": Tile("trap", fall=-5.0),
 }
 
 

@@ -1,6 +1,9 @@
-"""The sweeps of the paper, of its follow-up and of the ablations, by name."""
+"""The sweeps of the paper, of its follow-up, of the ablations and of random problems, by name."""
+
+from collections.abc import Iterable
 
 from monmdp.errors import MonMDPError, nearest, shown
+from monmdp.paper.random_problems import FAMILIES, FIRST_REPORTED, random_problem
 from monmdp.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
 from monmdp.study.sweep import Sweep
 
@@ -33,7 +36,19 @@ ABLATIONS = (
 )
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
-PRESETS: dict[str, Sweep] = {
+ALL_AGENTS = (*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS)
+
+
+def random_sweeps(problem_seeds: Iterable[int]) -> tuple[Sweep, ...]:
+    """Every agent in one problem of each family per seed, a sweep per problem."""
+    problems = [(random_problem(name, seed), family) for seed in problem_seeds for name, family in FAMILIES.items()]
+    return tuple(
+        Sweep([environment], [monitor], ALL_AGENTS, seeds=5, steps=family.steps, points=100)
+        for (environment, monitor), family in problems
+    )
+
+
+PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
     # The paper: 48 problems × 6 agents × 100 seeds.
     "paper": Sweep(),
     # The 24 problems of the main figure, a few minutes.
@@ -58,7 +73,7 @@ PRESETS: dict[str, Sweep] = {
     "ablation": Sweep(agents=ABLATIONS, budget=0.1, seeds=20, points=100),
     # The paper's 48 problems with the follow-up's 20,000 steps: its agents, and every agent.
     "followup": Sweep(agents=[*MODEL_AGENTS, *KNOWING_AGENTS], steps=20_000, seeds=30, points=200),
-    "agents": Sweep(agents=[*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS], steps=20_000, seeds=30, points=200),
+    "agents": Sweep(agents=ALL_AGENTS, steps=20_000, seeds=30, points=200),
     # The first 4,000 steps of DirectedModel with and without a known monitor, recorded every ten.
     "known-monitor": Sweep(agents=[MODEL_AGENTS[0], KNOWING_AGENTS[0]], steps=4_000, seeds=30, points=400),
     # The follow-up's 24 problems with rewards that can never be observed.
@@ -70,11 +85,22 @@ PRESETS: dict[str, Sweep] = {
         seeds=30,
         points=250,
     ),
+    # Theorem 1 with so many steps that its bound is below 1: ρ of the paper, with a constant ε, and a random walk.
+    "theorem": Sweep(
+        environments=["Empty(rows=2, columns=2)", "RiverSwim"],
+        monitors=["Full", "Ask"],
+        agents=["Directed", "Directed(epsilon=0.1)", "Directed(random_goal_policy=True)"],
+        steps=10_000_000,
+        seeds=5,
+    ),
+    # Random problems: those whose results are reported, and others for development.
+    "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
+    "random-tuning": random_sweeps(range(20)),
 }
 
 
-def preset(name: str) -> Sweep:
-    """The sweep of a preset."""
+def preset(name: str) -> Sweep | tuple[Sweep, ...]:
+    """The sweep, or the sweeps, of a preset."""
     if name not in PRESETS:
         raise MonMDPError(f"There is no preset called {shown(name)}. {nearest(name, PRESETS)}")
     return PRESETS[name]

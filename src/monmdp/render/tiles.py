@@ -83,6 +83,7 @@ TILES: dict[str, list[Shape]] = {
     **{tile: [ground("#e8edf5"), _arrow(action, "#788caa", 1.05)] for tile, action in ONE_WAY.items()},
     "#": _wall(),
     "P": [ground("#786c64"), Shape("ellipse", ((0.06, 0.1), (0.94, 0.94)), "#232128")],
+    "X": [Shape("line", line, "#b3261e", width=0.1) for line in (((0.2, 0.2), (0.8, 0.8)), ((0.2, 0.8), (0.8, 0.2)))],
     "O": [
         Shape("ellipse", ((0.1, 0.16), (0.9, 0.9)), "#5494c4"),
         Shape("ellipse", ((0.18, 0.26), (0.82, 0.84)), "#285c8c"),
