@@ -7,6 +7,7 @@ import dataclasses
 import json
 import math
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -534,6 +535,17 @@ def test_theorem_1_where_its_bound_is_below_1(agent, factor, spread, verdict, wo
     assert claim.verdict == verdict
     assert [row.about for row in claim.details] == ["Loop + Full" + (f", {agent}" if agent == WALK else "")]
     assert "(is below 1, at some point) in 1;" in claim.measured
+
+
+def test_theorem_1_without_a_step_limit():
+    """A ring of three rooms without ends: two steps to the farthest one, and one that takes the goal's action."""
+    ring = monmdp.Rule(
+        states=range(3), actions=("go", "stay"), rule=lambda s, a: [monmdp.Step((s + (a == "go")) % 3)], step_limit=None
+    )
+    options = {"agent_options": {"beta_bar": 0.5}}
+    bound = theorem_bound(SimpleNamespace(problem=monmdp.make(ring), settings=options, steps=np.array([0, 50])))
+    assert bound.longest == pytest.approx(3.0)
+    assert bound.values == pytest.approx([math.inf, 6 * 3 / 50 * (math.log(50) / 0.5 + 1)])
 
 
 def test_theorem_1_holds_in_runs_that_meet_its_conditions(tmp_path):
