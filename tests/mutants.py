@@ -1,6 +1,6 @@
 """Mutation testing: small faults in copies of the package, each of which some test should notice.
 
-    python tests/mutants.py [--seed 0] [--count 160] [--only AREA-OR-FILE] [--workers N] [--list] [--out survivors.md]
+    python tests/mutants.py [--seed 0] [--count 160] [--only AREA-OR-FILE] [--like REGEX] [--list] [--out FILE]
 
 A fault changes one operator, comparison, condition, constant, argument or statement. The same seed chooses the same
 faults until their own functions change. Only the tests in `AREAS` run, until one fails or the time limit is over; both
@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -85,8 +86,10 @@ PAPER = ["tests/analysis/test_claims.py"]
 #: Area → module → tests that run for a fault in it, the quickest first.
 AREAS: dict[str, dict[str, list[str]]] = {
     "kernels": {
+        "exact/policy_iteration.py": ["tests/test_solve_methods.py", "tests/test_solve_near_one.py"],
         "kernels/bellman.py": [*learning("MonitoredMBIE"), "tests/test_hitting.py", "tests/test_solve.py"],
         "kernels/random.py": ["tests/test_random_streams.py", *learning("Naive")],
+        "kernels/references.py": ["tests/test_references.py"],
         "kernels/returns.py": [
             f"{EVALUATION}test_episodes_have_a_stream_of_their_own",
             f"{EVALUATION}any_values_in_any_order[True-Walk(step_limit=2) + Random]",
@@ -94,7 +97,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{EVALUATION}any_values_in_any_order[True-Cliff(step_limit=None) + LimitedTime]",
         ],
         "kernels/stepping.py": [*LOOP[:5], "tests/test_simulation.py"],
-        "training/loop.py": [*LOOP, *twins("DirectedModel", SLIPS)],
+        "training/loop.py": [
+            *LOOP, f"{EVALUATION}final_tables_do_not_depend_on_evaluation", *twins("DirectedModel", SLIPS),
+        ],
         "training/metrics.py": [*LOOP, *learning("Directed"), "tests/learning/test_record.py"],
     },
     "agents": {
@@ -143,7 +148,8 @@ AREAS: dict[str, dict[str, list[str]]] = {
             f"{WATCH}the_picture_agrees_with_the_reference_implementation",
             f"{WATCH}steps_one_by_one_are_the_same_run",
         ],
-        "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py"],
+        "study/store.py": [*SWEEPS, "tests/sweeps/test_readers.py", "tests/sweeps/test_disk_full.py",
+            "tests/sweeps/test_forged_files.py"],
         "study/sweep.py": [
             "tests/sweeps/test_plan.py", "tests/sweeps/test_budget.py", "tests/sweeps/test_own_sweeps.py",
             "tests/sweeps/test_bad_sweeps.py", *SWEEPS[:1],
@@ -173,8 +179,12 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "cuda/schedule.py": ["tests/cuda/test_schedule.py", "tests/cuda/test_waves.py"],
     },
 }  # fmt: skip
-#: Faults in these modules run without compilation.
-INTERPRETED = ("kernels/", "agents/", "training/loop", "training/metrics")
+#: Faults in these modules run without compilation; those in `KERNELS` change kernels.
+INTERPRETED = (
+    "agents/", "kernels/bellman", "kernels/random", "kernels/returns", "kernels/stepping", "training/loop",
+    "training/metrics",
+)  # fmt: skip
+KERNELS = (*INTERPRETED, "kernels/")
 
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -202,6 +212,9 @@ class Mutant:
     before: str
     after: str
     key: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.change}"
 
     @property
     def change(self) -> str:
@@ -363,7 +376,7 @@ def survives(slot: Path, mutant: Mutant) -> bool:
     link = None
     try:
         path.write_bytes(mutated(mutant))
-        if not mutant.module.startswith(INTERPRETED) and cache_name(slot) != known:  # the same kernels
+        if not mutant.module.startswith(KERNELS) and cache_name(slot) != known:  # the same kernels
             link = folder / cache_name(slot)
             folder.mkdir(parents=True, exist_ok=True)
             link.unlink(missing_ok=True)  # of a call that was killed
@@ -401,14 +414,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which faults are chosen")
     parser.add_argument("--count", type=int, default=160, help="number of faults, spread evenly over the areas")
     parser.add_argument("--only", default="", help=f"an area ({', '.join(AREAS)}) or a part of a file name")
+    parser.add_argument("--like", default="", help="of the chosen faults, those whose line in --list has this pattern")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="number of faults that run at a time")
     parser.add_argument("--list", action="store_true", help="print the faults and stop")
     parser.add_argument("--out", type=Path, help="Markdown file for the report")
     options = parser.parse_args()
     mutants = chosen(options.seed, options.count, options.only)
+    mutants = [mutant for mutant in mutants if re.search(options.like, str(mutant))]
     if options.list:
-        for mutant in mutants:
-            print(f"{mutant.module}:{mutant.line}: {mutant.change}")
+        print(*mutants, sep="\n")
         return
     slots: queue.Queue[Path] = queue.Queue()
     for number in range(options.workers):
@@ -437,7 +451,7 @@ def main() -> None:
         for run in as_completed(runs):
             if run.result():
                 survivors.append(runs[run])
-                bar.print(f"{runs[run].module}:{runs[run].line}: {runs[run].change}")
+                bar.print(f"{runs[run]}")
             bar.update(task, advance=1, description=f"{len(survivors)} survivors")
     report = report_of(mutants, survivors)
     print(report)

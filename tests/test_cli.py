@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
 import sys
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
 import monmdp
 from monmdp.cli import COMMANDS, main
+from monmdp.cli.grids import Grids
 from monmdp.paper.presets import PRESETS
 
 
@@ -237,6 +241,26 @@ def test_help_of_every_command_has_an_example(capsys, command, monkeypatch):
     assert re.search(rf"Examples?: monmdp {command}\b", shown)
     assert max(map(len, shown.splitlines()[1:])) <= 80  # the first line is the usage
     assert "None" not in shown
+    assert "False" not in shown  # a flag is off unless it is given, which needs no words
+
+
+def test_a_wide_map_fits_the_terminal(capsys, monkeypatch):
+    """On 80 columns, a map of 20 columns is one table, with narrower cells than usual; one of 40 is several."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for columns, complete in ((20, True), (40, False)):
+        main(["solve", f"Empty(rows=2, columns={columns})", "Full"])
+        assert ("columns 0 to" not in capsys.readouterr().out) == complete
+
+
+@pytest.mark.parametrize("columns", [15, 16, 19, 20, 21, 26, 27, 40])
+@pytest.mark.parametrize("word", ["x", "xy", "xyz", "wxyz"])
+def test_cells_of_a_wide_map_are_never_cut(columns, word):
+    problem = monmdp.make(f"Empty(rows=2, columns={columns})")
+    console = Console(width=80, file=io.StringIO())
+    console.print(Grids(problem, lambda state, glyph: Text(word)))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(len(re.findall(rf"\b{word}\b", line)) for line in lines) == 2 * columns
 
 
 def test_help_names_every_preset(capsys):

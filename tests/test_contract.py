@@ -10,33 +10,34 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 import monmdp
 
-pairs = pytest.mark.parametrize(
-    ("environment", "monitor"), [(name, monitor) for name in monmdp.ENVIRONMENTS for monitor in monmdp.MONITORS]
-)
+PAIRS = [(name, monitor) for name in monmdp.ENVIRONMENTS for monitor in monmdp.MONITORS]
 
 
-def play(environment: str, monitor: str) -> gymnasium.Env:
-    return gymnasium.make(f"monmdp/{environment}-v0", monitor=monitor)
+@pytest.fixture(scope="module")
+def digests():
+    """Pair → the digest of its problem."""
+    return {}
 
 
-@pairs
-def test_joins_validates_and_has_a_stable_digest(environment, monitor):
-    problem, again = monmdp.make(environment, monitor), monmdp.make(environment, monitor)
+@pytest.mark.parametrize(("environment", "monitor"), PAIRS)
+def test_contract(environment, monitor, digests):
+    env = gymnasium.make(f"monmdp/{environment}-v0", monitor=monitor)
+    problem = env.unwrapped.problem
     problem.validate()
-    assert problem.digest == again.digest
-    assert problem.digest == play(environment, monitor).unwrapped.problem.digest
+    assert problem.digest == monmdp.make(environment, monitor).digest
+    assert problem.digest not in digests.values()
+    digests[environment, monitor] = problem.digest
+    if monitor == "Full":
+        assert gymnasium.make(f"monmdp/{environment}-v0").unwrapped.problem.digest == problem.digest, "the default"
+    check_env(env.unwrapped)  # warnings are errors here
+    plays_under_a_standard_wrapper(env)
+    does_not_change_the_environment(problem)
+    has_no_reward_that_is_never_observable(problem)
 
 
-@pairs
-def test_passes_the_checker(environment, monitor):
-    """Warnings are errors here."""
-    check_env(play(environment, monitor).unwrapped)
-
-
-@pairs
-def test_plays_under_a_standard_wrapper(environment, monitor):
+def plays_under_a_standard_wrapper(env: gymnasium.Env) -> None:
     """The recorded return is the sum of rewards, and an episode ends no later than its step limit."""
-    env = RecordEpisodeStatistics(play(environment, monitor))
+    env = RecordEpisodeStatistics(env)
     env.reset(seed=7)
     env.action_space.seed(7)
     rewards, done = [], False
@@ -50,10 +51,8 @@ def test_plays_under_a_standard_wrapper(environment, monitor):
     assert info["episode"]["l"] == len(rewards) <= env.unwrapped.problem.step_limit
 
 
-@pairs
-def test_the_monitor_does_not_change_the_environment(environment, monitor):
+def does_not_change_the_environment(problem: monmdp.MonMDP) -> None:
     """Every joint pair holds exactly the outcomes of its environment pair, each shared out among the monitor's."""
-    problem = monmdp.make(environment, monitor)
     table = problem.environment
     weight = np.zeros((problem.n_pairs, len(table.probability)))
     np.add.at(weight, (problem.pair_of_outcome, problem.monitor.env_outcome), problem.monitor.probability)
@@ -67,22 +66,10 @@ def test_the_monitor_does_not_change_the_environment(environment, monitor):
     assert np.allclose(weight, expected, rtol=0, atol=1e-12)
 
 
-@pairs
-def test_every_reward_is_observable_by_default(environment, monitor):
+def has_no_reward_that_is_never_observable(problem: monmdp.MonMDP) -> None:
     """No monitor hides a reward permanently by default, so that the minimax policy is optimal."""
-    solution = monmdp.solve(monmdp.make(environment, monitor))
+    solution = monmdp.solve(problem)
     assert solution.solvable
     assert solution.communicating
     assert solution.minimax_return == solution.optimal_return
     assert np.isfinite(solution.q).all()
-
-
-def test_digests_differ_between_all_pairs():
-    digests = {(name, monitor): monmdp.make(name, monitor).digest for name, monitor in pairs.args[1]}
-    assert len(set(digests.values())) == len(digests) == len(monmdp.ENVIRONMENTS) * len(monmdp.MONITORS)
-
-
-@pytest.mark.parametrize("name", monmdp.ENVIRONMENTS)
-def test_registered_ids_play_full_observation_by_default(name):
-    env = gymnasium.make(f"monmdp/{name}-v0")
-    assert env.unwrapped.problem.digest == monmdp.make(name, "Full").digest

@@ -18,7 +18,14 @@ from monmdp.cli import COMMANDS, main
 
 FENCES = fences()
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-BLOCKS = [pytest.param(fence.body, id=fence.page) for fence in FENCES if fence.language == "python"]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+#: What pages show of examples; it runs with the example.
+SHOWN = {path.read_text().split('"""\n\n', 1)[-1] for path in EXAMPLES}
+BLOCKS = [
+    pytest.param(fence.body, id=fence.page)
+    for fence in FENCES
+    if fence.language == "python" and fence.body not in SHOWN
+]
 LINES = [line for fence in FENCES if fence.language in COMMAND_BLOCKS for line in fence.body.splitlines()]
 COMMAND_LINES = sorted({re.split(r"\s{2,}|\s#", line)[0].strip() for line in LINES})
 #: Commands in inline code; … and COMMAND are placeholders.
@@ -31,6 +38,8 @@ FILES = {
     for fence in FENCES
     if fence.language == "toml" and (match := re.match(r"# (\S+\.toml)\n", fence.body))
 }
+#: Examples that `test_tutorials.py` runs.
+TUTORIALS = {script for script, _ in runpy.run_path(str(ROOT / "docs" / "tutorials" / "run.py"))["SCRIPTS"].values()}
 #: Commands that are slow, need a terminal or need results; only their arguments are parsed.
 ONLY_PARSED = ("watch", "bench", "results", "claims", "figure", "report", "export")
 
@@ -118,7 +127,7 @@ def test_problems_in_tables_exist(page: Path) -> None:
         assert MONITORS.build(monitor)
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [path for path in EXAMPLES if path not in TUTORIALS], ids=lambda path: path.stem)
 def test_example_runs(
     script: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 #: Solves a problem and prints the number of kernels that were loaded from the cache.
 SCRIPT = """
 import resource, signal, sys
@@ -32,24 +30,18 @@ def solve(cache: Path, largest_file: int = 0) -> tuple[str, int]:
     return done.stderr, int(done.stdout.split()[-1])
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("cache")
-    assert solve(cache) == ("", 0)
-    return cache
-
-
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_damaged_files_are_replaced(filled, kind):
-    assert solve(filled) == ("", 1)
-    for path in filled.rglob(f"*.{kind}"):
-        path.write_bytes(path.read_bytes()[:20])
-    warning, from_cache = solve(filled)
-    assert from_cache == 0
-    assert warning.startswith(f"Warning: The cache of compiled kernels in {filled}")
-    assert "damaged files, which are replaced" in warning
-    assert warning.count("Warning") == 1
-    assert solve(filled) == ("", 1)
+def test_damaged_files_are_replaced(tmp_path):
+    """The index of a kernel, and its code."""
+    assert solve(tmp_path) == ("", 0)
+    for kind in ("nbi", "nbc"):
+        for path in tmp_path.rglob(f"*.{kind}"):
+            path.write_bytes(path.read_bytes()[:20])
+        warning, from_cache = solve(tmp_path)
+        assert from_cache == 0
+        assert warning.startswith(f"Warning: The cache of compiled kernels in {tmp_path}")
+        assert "damaged files, which are replaced" in warning
+        assert warning.count("Warning") == 1
+    assert solve(tmp_path) == ("", 1)
 
 
 def test_a_full_disk(tmp_path):

@@ -73,6 +73,7 @@ def test_the_example_on_the_command_line(example):
     assert "Did you mean 'Ladder'?" in missed.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
 def test_the_example_on_ray(example, tmp_path):
     words = (

@@ -48,7 +48,8 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     return Interval(mean[()], (mean - half)[()], (mean + half)[()])
 
 
-#: Statistics of a curve over seeds: name → function of values [runs, ...] to its interval along axis 0.
+#: Statistics of a curve over seeds: name → function of values [runs, ...] to its interval along axis 0; from 500
+#: resamples, enough for a band in a figure.
 STATISTICS: dict[str, Callable[[npt.ArrayLike], Interval]] = {
     "mean": mean_interval,
     "median": lambda values: bootstrap(values, partial(np.median, axis=0), repeats=500),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 from functools import lru_cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ import monmdp
 from monmdp.cli import main
 from monmdp.paper.claims import STATEMENTS, check_claims
 from monmdp.paper.evidence import CONFIRMED, REFUTED, UNKNOWN, every, most, where_testable
-from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter
+from monmdp.paper.presets import preset
+from monmdp.paper.theorem import exploring_against_bound, exploring_bound, fastest_diameter, theorem_bound
 from monmdp.protocol import DEFAULT_STEPS, PAPER_MONITORS, STEP_FACTOR
 from monmdp.study.results import Results
 from monmdp.study.sweep import PAPER_AGENTS
@@ -479,43 +482,90 @@ def test_no_policy_has_a_smaller_diameter_than_the_fastest(environment, monitor)
     assert reached >= fastest_diameter(problem) - 1e-9
 
 
-class Long(Made):
-    """Directed in Loop + Full for millions of steps, exploring a fraction of the fastest policy's bound."""
+WALK = "Directed(random_goal_policy=True)"
 
-    def __init__(self, factor: float, steps: int = 10_000_000) -> None:
+
+class Long(Made):
+    """A variant of Directed in Loop + Full for a long time, exploring a fraction of its bound; two seeds differ."""
+
+    def __init__(self, agent: str, factor: float, steps: int, spread: float = 0.0) -> None:
         super().__init__("Loop", "Full", "Directed")
         self.steps = recording_points(steps, 100)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            bound = exploring_bound(self.steps, 45, fastest_diameter(self.problem), 0.01)
-        explored = np.minimum(bound * factor, 1.0)
-        explored[0] = 0.0
-        self.columns["explored"] = np.tile(explored, (len(self.seeds), 1))
+        self.settings["agent_options"]["random_goal_policy"] = agent == WALK
+        explored = np.append(0.0, np.minimum(exploring_bound(self.steps[1:], 45, LONGEST[agent], 0.01) * factor, 1.0))
+        self.columns["explored"] = np.outer(1.0 + spread * np.resize([-1, 1], len(self.seeds)), explored)
+
+
+#: D̄ of the fastest policy, and that of a random walk, computed from its definition.
+LONGEST = {
+    "Directed": 13.0,
+    WALK: float(monmdp.goal_relative_diameter(monmdp.make("Loop", "Full"), np.full((9, 5), 0.2)).max()),
+}
 
 
 class OneProblem:
     problems = (("Loop", "Full"),)
 
-    def __init__(self, cell) -> None:
-        self.made = cell
+    def __init__(self, cell, agent="Directed") -> None:
+        self.cells = {("Loop", "Full", agent): cell, ("Loop", "Full", "DirectedModel"): None}
 
     def cell(self, *names):
-        return self.made if names == ("Loop", "Full", "Directed") else None
+        return self.cells.get(names)
 
 
 @pytest.mark.parametrize(
-    ("factor", "verdict", "words"),
+    ("agent", "factor", "spread", "verdict", "words"),
     [
-        (0.9, CONFIRMED, "bound 0.094"),
-        (1.5, REFUTED, "above the bound of the fastest ρ"),
+        ("Directed", 0.9, 0.0, CONFIRMED, "bound 0.094"),
+        ("Directed", 1.5, 0.0, UNKNOWN, "above the bound of the fastest ρ, 0.0943, not of its own"),
+        (WALK, 0.9, 0.0, CONFIRMED, "of 300,000,000 steps exploring, bound 0.33"),
+        (WALK, 0.9, 0.5, UNKNOWN, "above the bound of the random walk"),
+        (WALK, 1.5, 0.0, REFUTED, "above the bound of the random walk"),
     ],
 )
-def test_theorem_1_where_its_bound_is_below_1(factor, verdict, words):
-    results = OneProblem(Long(factor, 10_000_000))
-    answer = exploring_against_bound(results, "Loop", "Full")
+def test_theorem_1_where_its_bound_is_below_1(agent, factor, spread, verdict, words):
+    """A mean above the fastest policy's bound refutes nothing; above its own, it does, if its interval is, too."""
+    steps = 300_000_000 if agent == WALK else 10_000_000
+    results = OneProblem(Long(agent, factor, steps, spread), agent)
+    answer = exploring_against_bound(results, "Loop", "Full", agent)
     assert answer.verdict == verdict
     assert words in answer.measured
-    assert "fastest ρ: D̄ = 13" in answer.bound
-    assert check_claims(results)[-1].verdict == verdict
+    assert answer.bound.startswith("random walk: D̄ = 1142," if agent == WALK else "fastest ρ: D̄ = 13,")
+    claim = check_claims(results)[-1]
+    assert claim.verdict == verdict
+    assert [row.about for row in claim.details] == ["Loop + Full" + (f", {agent}" if agent == WALK else "")]
+    assert "(is below 1, at some point) in 1;" in claim.measured
+
+
+def test_theorem_1_without_a_step_limit():
+    """A ring of three rooms without ends: two steps to the farthest one, and one that takes the goal's action."""
+    ring = monmdp.Rule(
+        states=range(3), actions=("go", "stay"), rule=lambda s, a: [monmdp.Step((s + (a == "go")) % 3)], step_limit=None
+    )
+    options = {"agent_options": {"beta_bar": 0.5}}
+    bound = theorem_bound(SimpleNamespace(problem=monmdp.make(ring), settings=options, steps=np.array([0, 50])))
+    assert bound.longest == pytest.approx(3.0)
+    assert bound.values == pytest.approx([math.inf, 6 * 3 / 50 * (math.log(50) / 0.5 + 1)])
+
+
+def test_theorem_1_holds_in_runs_that_meet_its_conditions(tmp_path):
+    """10 pairs, a random walk to the goal with D̄ = 21, β̄ = 0.1: 10 · 21 / 100,000 · (log 100,000 / 0.1 + 1) = 0.244."""
+    walk = "Directed(beta_bar=0.1, random_goal_policy=True)"
+    monmdp.run_sweep([monmdp.Sweep(["Empty(rows=1, columns=2)"], ["Full"], [walk], 5, steps=100_000)], tmp_path)
+    claim = check_claims(Results(tmp_path))[-1]
+    assert claim.verdict == CONFIRMED
+    assert claim.details[0].bound == "random walk: D̄ = 21, bound 0.244 at the end"
+
+
+def test_the_preset_has_bounds_below_1():
+    """Not for the random walk in RiverSwim, where it takes more than 1,000 steps to the last state."""
+    cell = Made("Loop", "Full", "Directed")
+    for job in preset("theorem").jobs():
+        cell.problem, cell.steps = job.problem, job.point_steps
+        cell.settings = {"agent_options": dataclasses.asdict(job.agent)}
+        bound, walks = theorem_bound(cell), job.agent.random_goal_policy
+        assert bound.exact == walks
+        assert (bound.values[-1] < 0.6) == (not walks or "RiverSwim" not in job.problem.name)
 
 
 def test_a_vacuous_bound_confirms_nothing(made):

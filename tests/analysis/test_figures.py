@@ -155,9 +155,12 @@ def test_same_results_give_same_bytes(name, drawn, folder, variants, tmp_path):
     """Independent of the user's matplotlib settings, and without changing them."""
     with matplotlib.rc_context({"font.size": 30.0, "lines.linewidth": 9.0, "axes.facecolor": "red"}):
         before = dict(matplotlib.rcParams)
-        again = draw_figure(name, variants if name in SENSITIVITY else folder, tmp_path)
+        results = Results(variants if name in SENSITIVITY else folder)
+        formats = ("pdf", "png", "csv") if name == "solved" else ("pdf", "csv")  # a picture is what the PDF is
+        again = dict(draw_figures([name], results, tmp_path, formats=formats))[name]
         assert dict(matplotlib.rcParams) == before
-    for one, other in zip(drawn[name], again, strict=True):
+    drawn_before = [path for path in drawn[name] if path.suffix[1:] in formats]
+    for one, other in zip(drawn_before, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
 
 
@@ -185,6 +188,28 @@ def test_returns_over_what_was_spent(column, drawn, folder):
             affordable = mine[mine[column] <= getattr(row, column) * (1 + 1e-9)]
             last = affordable.loc[affordable.groupby("seed")["step"].idxmax()]
             assert row.mean == pytest.approx(last["return"].mean())
+
+
+def test_exploring_steps_and_the_bounds_of_theorem_1(tmp_path):
+    """10 pairs; D̄ is 3 for the fastest policy, and 21 for a random walk; the first 10,000 steps."""
+    agents = ["Directed(beta_bar=0.1)", "Directed(beta_bar=0.1, random_goal_policy=True)", "Naive"]
+    sweep = monmdp.Sweep(["Empty(rows=1, columns=2)"], ["Full"], agents, seeds=3, steps=10_000, points=200)
+    monmdp.run_sweep([sweep], tmp_path)
+    figure = drawing("exploring", tmp_path)
+    (axes,) = figure.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    shown = pd.DataFrame(figure.rows, columns=figure.columns).set_index(["agent", "step"])
+    measured = runs(tmp_path).groupby(["agent", "step"])["explored"].mean()
+    for agent in agents:
+        curve = shown.loc[agent]["mean"].astype(float)
+        np.testing.assert_allclose(curve, measured.loc[agent][curve.index])
+        assert curve.index[0] == 50
+        assert curve.index[-1] == 10_000
+    for name, longest in {"bound, fastest ρ": 3, "bound, random walk": 21}.items():
+        values = shown.loc[name]["mean"].astype(float)
+        np.testing.assert_allclose(values, 10 * longest / values.index * (np.log(values.index) / 0.1 + 1), rtol=1e-6)
+    legend = [text.get_text() for text in figure.figure.legends[0].get_texts()]
+    assert legend[-2:] == ["bound of Theorem 1, fastest ρ", "bound of Theorem 1, random walk"]
 
 
 def test_regret_is_what_the_best_policy_would_have_collected_more(drawn, folder):
@@ -231,8 +256,8 @@ def forget_metrics(folder, agent: str) -> None:
     ("statistic", "expected"), [("median", np.median), ("iqm", partial(stats.trim_mean, proportiontocut=0.25))]
 )
 def test_other_statistics_of_curves(statistic, expected, folder, tmp_path):
-    [(_, files)] = draw_figures(["returns-all"], Results(folder), tmp_path, statistic=statistic)
-    shown = pd.read_csv(files[2]).query("agent != 'optimum'").set_index([*KEYS, "step"])
+    [(_, [file])] = draw_figures(["returns-all"], Results(folder), tmp_path, statistic=statistic, formats=["csv"])
+    shown = pd.read_csv(file).query("agent != 'optimum'").set_index([*KEYS, "step"])
     wanted = runs(folder).groupby([*KEYS, "step"])["return"].agg(lambda values: expected(values.to_numpy()))
     np.testing.assert_allclose(shown[statistic].sort_index(), wanted.sort_index())
     assert (shown["low"] <= shown[statistic]).all()
@@ -520,7 +545,8 @@ def test_curves_that_end_far_below_are_marked(tmp_path):
 def test_odd_names_stay_as_they_are(odd_folder, tmp_path):
     figure = drawing("returns-all", odd_folder).figure
     assert "".join(ODD.split()) in ["".join(text.get_text().split()) for text in texts(figure)]
-    frame = pd.read_csv(draw_figure("returns-all", odd_folder, tmp_path)[2])
+    [(_, [file])] = draw_figures(["returns-all"], Results(odd_folder), tmp_path, formats=["csv"])
+    frame = pd.read_csv(file)
     assert ODD in set(frame["environment"])
     assert "Naive(epsilon=(0.5, 0.0), initial_q=-10.0)" in set(frame["agent"])
 
@@ -577,12 +603,12 @@ def error_line(capsys, *words: str) -> str:
 
 
 def test_all_draws_what_it_can_and_reports_the_rest(single, tmp_path, capsys):
-    assert main(["figure", "all", str(single), "--out", str(tmp_path)]) == 0
+    assert main(["figure", "all", str(single), "--out", str(tmp_path), "--format", "csv"]) == 0
     output = capsys.readouterr().out
     left_out = {line.split(" is left out: ")[0] for line in output.splitlines() if " is left out: " in line}
     assert left_out == {"beta", "beta-run", "improvement", "returns-paid", *SENSITIVITY}
     chosen = {"visits-Loop-Full", "q-values-Loop-Full"}  # the folder does not have the problem of the paper's figures
-    assert {path.stem for path in tmp_path.glob("*.pdf")} == set(FIGURES) - left_out - {"visits", "q-values"} | chosen
+    assert {path.stem for path in tmp_path.glob("*.csv")} == set(FIGURES) - left_out - {"visits", "q-values"} | chosen
 
 
 def test_agents_size_and_format_can_be_chosen(variants, tmp_path, capsys):

@@ -340,3 +340,13 @@ def test_statistics_of_curves_are_taken_over_seeds(name):
     np.testing.assert_allclose(estimate, [3.5, 13.5, 103.5])
     assert ((low < estimate) & (estimate < high)).all()
     np.testing.assert_allclose(STATISTICS[name](values**2)[0][0], {"mean": 17.5, "median": 12.5, "iqm": 13.5}[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "statistic"), [("median", np.median), ("iqm", partial(stats.trim_mean, proportiontocut=0.25))]
+)
+def test_curves_have_500_resamples_per_point(name, statistic):
+    """As documented: the interval of 500 resamples with the bootstrap's seed, and of no other number."""
+    values = draws(3, 40, 1)
+    assert STATISTICS[name](values) == bootstrap(values, statistic, repeats=500)
+    assert STATISTICS[name](values) != bootstrap(values, statistic, repeats=1000)

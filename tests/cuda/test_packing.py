@@ -11,6 +11,7 @@ from gpu import DEVICE_AGENTS
 
 import monmdp
 from monmdp.agents.q_learning import QLearner
+from monmdp.cuda import packing
 from monmdp.cuda.packing import (
     ALIGNMENT,
     FILLED_FROM,
@@ -156,6 +157,16 @@ def test_only_arrays_of_one_word_are_filled_on_the_device() -> None:
     assert constant_word(np.full(n, -1)) == 2**32 - 1
     assert constant_word(np.ones(n)) is None  # two different words
     assert constant_word(np.zeros(n - 1)) is None  # too small
+
+
+def test_keys_of_a_seed_are_computed_once() -> None:
+    """A sweep has the same seeds in every cell, and deriving keys takes longer than copying them."""
+    seeds = [70_001, 70_002]
+    before = packing._keys_of.cache_info().misses
+    for agent in ("Naive", "UCB"):
+        group = pack(job_of(agent), seeds, STOP)
+        first_values(group, 0, addresses_of(group), 0)
+    assert packing._keys_of.cache_info().misses - before == len(seeds)
 
 
 def test_arrays_that_no_kernel_writes_are_shared() -> None:

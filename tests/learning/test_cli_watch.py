@@ -192,6 +192,7 @@ def test_bench_measures_every_agent(capsys, monkeypatch, tmp_path):
         assert row["step_ns"] > 0
         assert row["evaluation_us"] >= 0
     path = tmp_path / "table.md"
+    monkeypatch.setattr(benchmark, "measure_cpu", lambda quick, update: (results, []))
     assert main(["bench", "--quick", "--save", str(path)]) == 0
     assert "| Loop + Full | Directed | 45 |" in path.read_text()
     assert "Loop + Full" in capsys.readouterr().out

@@ -108,6 +108,15 @@ def test_test_episodes_have_a_stream_of_their_own(names):
     assert again["evaluation"] != again["agent"]
 
 
+def test_final_tables_do_not_depend_on_evaluation():
+    """An agent that plans does so at the end, even if no point of the run is evaluated."""
+    problem = monmdp.make("Loop", "Ask")
+    runs = [monmdp.train(problem, "DirectedModel", 1, steps=90, points=2, evaluation=how) for how in ("none", "exact")]
+    assert np.isnan(runs[0].returns).all()
+    assert np.array_equal(runs[0].q, runs[1].q, equal_nan=True)
+    assert len(np.unique(runs[0].q)) > 2
+
+
 def test_sampling_is_exact_where_nothing_is_random():
     problem = monmdp.make("Loop")
     sampled = monmdp.train(problem, "Directed", 5, evaluation="sampled")

@@ -89,20 +89,20 @@ BAD_AGENTS = """
 from dataclasses import dataclass
 import monmdp
 from monmdp.agents import QLearner
-from monmdp.kernels.compile import kernel
 
 
-def agent(choice):
-    @kernel
-    def act_badly(memory, state, draws):
-        return choice, False
+@dataclass(frozen=True, kw_only=True)
+class Bad(QLearner):
+    choice: int = 0
 
-    return dataclass(frozen=True)(type("Bad", (QLearner,), {"act": act_badly}))()
+    @staticmethod
+    def act(memory, state, draws):
+        return memory.choice, False
 
 
 for choice in (-1, 5, 10**6, -(10**6)):
     try:
-        monmdp.train(monmdp.make("Loop"), agent(choice), seeds=2, steps=100)
+        monmdp.train(monmdp.make("Loop"), Bad(choice=choice), seeds=2, steps=100)
     except monmdp.MonMDPError as error:
         print(error)
 """

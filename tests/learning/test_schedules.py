@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import monmdp
 from monmdp import MonMDPError
 from monmdp.agents.schedules import TABULATED, is_line, log_of, logarithms, schedule, value_at
 from monmdp.protocol import paper_job
+from monmdp.training.metrics import new_record
 
 
 def values(given, steps):
@@ -47,9 +49,20 @@ def test_memory_does_not_grow_with_the_number_of_steps():
         assert few == many < 2 * 2**20
 
 
+def test_nothing_else_grows_with_the_number_of_steps():
+    """The most that a whole run allocates beyond its compiled code, with the same recording points."""
+    problem, peaks = monmdp.make("Empty(rows=1, columns=2)"), []
+    for steps in (100_000, 100_000, 400_000):  # the first one fills caches
+        tracemalloc.start()
+        monmdp.train(problem, "Directed", 1, steps=steps, points=100, threads=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < peaks[1] + 50_000, "a single number per step would be 2,400,000 bytes more"
+
+
 def memory_of(job):
-    """Bytes of all arrays of a run's memory."""
-    arrays = job.agent.memory(job.world, job.steps, 0)
+    """Bytes of all arrays of a run's memory, and of its record."""
+    arrays = *job.agent.memory(job.world, job.steps, 0), *new_record(len(job.point_steps)), job.point_steps
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
 
 

@@ -99,22 +99,24 @@ def train_plain(
 
 def plain_return(problem: MonMDP, q: Floats) -> float:
     """Expected return of the policy greedy on q [S, A] within the step limit, ties shared evenly."""
-    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1])
+    pair_reward = np.add.reduceat(problem.probability * problem.reward, problem.offsets[:-1]).tolist()
+    arrays = (problem.offsets, problem.probability, problem.terminated, problem.next_state)
+    offsets, probability, terminated, next_state = (values.tolist() for values in arrays)
+    best = [np.flatnonzero(row == row.max()).tolist() for row in q]
     mass = {int(state): float(problem.start[state]) for state in np.flatnonzero(problem.start)}
     total, weight, step = 0.0, 1.0, 0
     while mass and (problem.step_limit is None or step < problem.step_limit):
         coming: dict[int, float] = {}
         left = 0.0
         for state, here in mass.items():
-            best = np.flatnonzero(q[state] == q[state].max())
-            share = here / len(best)
-            for action in best:
-                pair = state * problem.n_actions + int(action)
-                total += weight * share * float(pair_reward[pair])
-                for outcome in range(problem.offsets[pair], problem.offsets[pair + 1]):
-                    moved = share * float(problem.probability[outcome])
-                    if not problem.terminated[outcome] and moved > 0:
-                        after = int(problem.next_state[outcome])
+            share = here / len(best[state])
+            for action in best[state]:
+                pair = state * problem.n_actions + action
+                total += weight * share * pair_reward[pair]
+                for outcome in range(offsets[pair], offsets[pair + 1]):
+                    moved = share * probability[outcome]
+                    if not terminated[outcome] and moved > 0:
+                        after = next_state[outcome]
                         coming[after] = coming.get(after, 0.0) + moved
                         left += moved
         mass, step = coming, step + 1

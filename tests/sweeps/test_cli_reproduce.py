@@ -119,5 +119,6 @@ def test_no_progress_bar_on_a_pipe(tmp_path):
     code, out, err = end(start("reproduce", *TINY_WORDS, "--out", str(tmp_path)))
     assert (code, err) == (0, "")
     assert re.search("^24 runs in ", out, re.MULTILINE)
+    assert "Joining" not in out  # no cluster is asked for
     assert "\x1b" not in out
     assert "\r" not in out

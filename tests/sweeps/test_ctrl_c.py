@@ -9,8 +9,8 @@ from sweeping import assert_same, damage, end, finished, runs_on_disk, start, un
 import monmdp
 
 #: Two cells side by side, one of them far from its end when the other is finished.
-LONG = monmdp.Sweep(["OneWay"], ["Ask"], ["Naive"], 25, steps=800_000, points=100)
-SHORT = monmdp.Sweep(["Walk"], ["Ask"], ["Naive"], 25, steps=100_000, points=100)
+LONG = monmdp.Sweep(["OneWay"], ["Ask"], ["Naive"], 25, steps=400_000, points=100)
+SHORT = monmdp.Sweep(["Walk"], ["Ask"], ["Naive"], 25, steps=50_000, points=100)
 TOML = """
 [[sweep]]
 environments = ["OneWay"]
@@ -25,7 +25,7 @@ environments = ["Walk"]
 monitors = ["Ask"]
 agents = ["Naive"]
 seeds = 25
-steps = 100_000
+steps = 50_000
 points = 100
 """
 
@@ -41,7 +41,7 @@ def interrupted(tmp_path, **long: int) -> tuple[int, str, str]:
 
 
 def test_ctrl_c_saves_finished_runs(tmp_path):
-    code, out, err = interrupted(tmp_path, seeds=25, steps=800_000, points=100)
+    code, out, err = interrupted(tmp_path, seeds=25, steps=400_000, points=100)
     folder = tmp_path / "stopped"
     assert code == 130
     assert "The same command continues from there" in out

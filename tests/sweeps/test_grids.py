@@ -167,6 +167,15 @@ def test_load_has_a_column_per_option_that_differs(folder):
     assert sorted(set(monmdp.load(folder, ["alpha"], kind="tables")["alpha"].to_pylist())) == [*ALPHAS]
 
 
+def test_options_that_a_name_leaves_out_have_their_resolved_values(tmp_path):
+    """In Loop + Ask the paper's learning rate is 1; UCB has no β̄."""
+    agents = ["Directed", "Directed(alpha=0.5, beta_bar=0.25)", "UCB"]
+    monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Ask"], agents, seeds=1, steps=4, points=2), tmp_path)
+    table = monmdp.load(tmp_path, ["agent", "alpha", "beta_bar"], kind="tables").to_pylist()
+    expected = {"Directed": (1.0, 0.01), agents[1]: (0.5, 0.25), "UCB": (1.0, None)}
+    assert {row["agent"]: (row["alpha"], row["beta_bar"]) for row in table} == expected
+
+
 def test_a_name_of_two_options_or_of_a_column_has_a_prefix(tmp_path):
     """The monitor is of a class that is not installed here; its options are those of its name."""
     options = ["Naive(alpha=0.1)", "Naive(alpha=(0.5, 0.1))"]

@@ -20,10 +20,13 @@ WORDS = (
     "--seeds", "25", "--steps", "20000", "--points", "20",
 )  # fmt: skip
 RUNS = 18 * 25
-#: Kills itself when the n-th file was opened for writing, before the n-th rename or after it.
+#: Four processes in turn, which run a sweep and kill themselves when the n-th file was opened for writing, before the
+#: n-th rename or after it. Forks, since starting Python takes longer than the sweep. Prints how each of them ended.
 CRASH = """
 import os, pathlib, sys, monmdp
-folder, what, moment = sys.argv[1], sys.argv[2], int(sys.argv[3])
+folder, what = sys.argv[1:]
+sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
+monmdp.run_sweep([sweep], f"{folder}-undisturbed", threads=1)
 place, name = (pathlib.Path, "open") if what == "write" else (os, "replace")
 original, calls = getattr(place, name), []
 def fatal(*words, **options):
@@ -34,8 +37,14 @@ def fatal(*words, **options):
         os.kill(os.getpid(), 9)
     return original(*words, **options) if what == "rename" else result
 setattr(place, name, fatal)
-sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
-monmdp.run_sweep([sweep], folder, threads=1)
+for moment in (1, 2, 3, 4):
+    process = os.fork()
+    if process == 0:
+        monmdp.run_sweep([sweep], folder, threads=1)
+        os._exit(0)
+    status = os.waitpid(process, 0)[1]
+    damaged = os.path.exists(f"{folder}/monmdp.json") and monmdp.study.results.Results(folder, required=False).damaged
+    print(os.waitstatus_to_exitcode(status), damaged or "intact")
 """
 
 
@@ -68,17 +77,12 @@ def test_killed_many_times(tmp_path):
 @pytest.mark.parametrize("what", ["write", "rename", "renamed"])
 def test_killed_at_every_moment_of_saving(tmp_path, what):
     """While writing, before the rename and after it: of tables, of curves and of the format file."""
-    sweep = monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10)
-    monmdp.run_sweep([sweep], tmp_path / "undisturbed")
     folder = tmp_path / "crashed"
-    for moment in (1, 2, 3, 4):
-        code, _, err = end(start(str(folder), what, str(moment), script=CRASH))
-        assert code == -9, err
-        if (folder / "monmdp.json").exists():
-            assert damage(folder) == []
-    monmdp.run_sweep([sweep], folder)
+    code, out, err = end(start(str(folder), what, script=CRASH))
+    assert (code, out.splitlines()) == (0, ["-9 intact"] * 4), err
+    monmdp.run_sweep(monmdp.Sweep(["Walk"], ["Full", "Ask"], ["Naive"], 30, steps=200, points=10), folder)
     assert damage(folder) == []
-    assert_same(folder, tmp_path / "undisturbed")
+    assert_same(folder, tmp_path / "crashed-undisturbed")
 
 
 @pytest.mark.slow

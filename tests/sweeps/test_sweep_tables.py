@@ -66,6 +66,7 @@ def test_the_table_above_names_all_presets():
         "known-monitor",
         "unsolvable",
         "ablation",
+        "theorem",
         "random",
         "random-tuning",
     }  # their budgets are not the paper's

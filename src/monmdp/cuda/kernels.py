@@ -96,7 +96,9 @@ def _train(rows, row_words):
             if thread == 0:
                 value = np.nan
                 if run.episodes > 0:
-                    value = sampled_return(run.world, run.memory.q, run.episodes, run.keys.evaluation, run.test_clock)
+                    value, run.test_clock[0] = sampled_return(
+                        run.world, run.memory.q, run.episodes, run.keys.evaluation, run.test_clock[0]
+                    )
                 record_point(run.record, point, cursor.step, tally, beta(run.memory, cursor.step), value)
                 run.progress[0], run.progress[1] = cursor.step, point + 1
         cuda.syncthreads()

@@ -53,6 +53,7 @@ _KINDS = (
     FigureKind("returns-observed", "greedy return over rewards observed", partial(curves.against, column="observed")),
     FigureKind("returns-paid", "greedy return over reward paid to the monitor", partial(curves.against, column="paid")),
     FigureKind("regret", "reward lost while learning: all environments", curves.regret),
+    FigureKind("exploring", "fraction of exploring steps and the bound of Theorem 1", curves.exploring),
     FigureKind("beta", "β during training and its threshold: all environments", curves.beta),
     FigureKind("beta-run", f"β of one run among all seeds: {RIVER}", curves.beta_run, single=True),
     FigureKind("visits", f"visits of every pair in one run of every agent: {RIVER}", heatmaps.visits, single=True),

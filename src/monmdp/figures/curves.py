@@ -4,6 +4,7 @@ They are over training steps, or over what was spent: rewards observed, or monit
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ from monmdp.errors import MonMDPError
 from monmdp.figures import style
 from monmdp.figures.data import Drawing, FigureData
 from monmdp.figures.style import AgentStyle, few_ticks, number, wrapped
+from monmdp.paper.evidence import MissingError
+from monmdp.paper.theorem import theorem_bound
 from monmdp.problem import Floats, Integers
+from monmdp.protocol import kind
 from monmdp.statistics import STATISTICS, Interval, wilson
 from monmdp.study.results import CellResults
 from monmdp.training.curves import Curves
@@ -32,6 +36,8 @@ GREEDY_RETURN = f"{LABELS['return']} of the greedy policy"
 #: A note of the legend where some runs lack a metric.
 NOT_RECORDED = "some runs of earlier versions did not record it"
 OPTIMUM: dict[str, Any] = {"color": style.INK, "linestyle": (0, (3, 2)), "linewidth": 0.6}
+#: The policy ρ toward goals → the line of its bound.
+BOUNDS: dict[str, dict[str, Any]] = {"fastest ρ": OPTIMUM, "random walk": {**OPTIMUM, "linestyle": (0, (1, 1.5))}}
 ENDS_BELOW: dict[str, Any] = {"color": style.FADED, "marker": "v", "markersize": 3, "linestyle": "none"}
 COLUMNS = ("environment", "monitor", "agent", "runs", "step", "mean", "low", "high")
 #: Curves that end at most this many typical gaps below the optimum are inside the panel.
@@ -378,6 +384,51 @@ def count_axis(scale: float = 1.0) -> Finish:
     return finish
 
 
+def exploring(data: FigureData) -> Drawing:
+    """Fraction of the steps that explored, with the bounds of Theorem 1 for variants of Directed."""
+    recorded, note = _recorded(data, "explored")
+
+    def band(cell: CellResults) -> Band | None:
+        if cell not in recorded:
+            return None
+        wanted = np.geomspace(cell.steps[1], cell.steps[-1], SHOWN_POINTS)
+        points = np.unique(np.searchsorted(cell.steps[:-1], wanted))
+        steps, values = cell.steps[points], cell.curve("explored")[:, points]
+        interval = possible(STATISTICS[data.statistic](values), "explored", steps, np.inf)
+        return Band(steps, *interval, (len(values),))
+
+    panels = _panels(data, band)
+    bounds: dict[Key, dict[str, tuple[Integers, Floats]]] = {problem: {} for problem in panels}
+    for (*problem, agent), cell in data.results.cells.items():
+        if kind(agent) == "Directed" and cell in recorded:
+            with suppress(MissingError):
+                rho, _, _, values = theorem_bound(cell)
+                x = panels[problem[0], problem[1]][agent].x
+                bounds[problem[0], problem[1]][rho] = x, values[np.isin(cell.steps, x)]
+    shown = [band.mean[band.mean > 0] for bands in panels.values() for band in bands.values()]
+    low = min((float(values.min()) for values in shown if len(values)), default=0.1) / 1.6
+    ticks = [10.0**power for power in range(int(np.ceil(np.log10(low))), 1)]
+
+    def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
+        for rho, line in bounds.get(problem, {}).items():
+            axes.plot(*line, zorder=1, **BOUNDS[rho])
+        axes.set(yscale="log", ylim=(low, 3.0))
+        axes.set_yticks(ticks, [number(tick) for tick in ticks])
+        axes.minorticks_off()
+
+    used = {rho: None for lines in bounds.values() for rho in lines}
+    more = [*((f"bound of Theorem 1, {rho}", BOUNDS[rho]) for rho in used), *note]
+    x_axis = "step", "training steps (logarithmic)", show_powers
+    drawing = _grid(data, panels, "fraction of exploring steps (logarithmic)", finish, x_axis, more=more)
+    drawing.rows.extend(
+        (*problem, f"bound, {rho}", "", step, value, "", "")
+        for problem, lines in bounds.items()
+        for rho, line in lines.items()
+        for step, value in zip(*(column.tolist() for column in line), strict=True)
+    )
+    return drawing
+
+
 def beta(data: FigureData) -> Drawing:
     """β during training and its threshold."""
     panels = _panels(data, lambda cell: mean_curve(cell, "beta", data.statistic) if _records_beta(cell) else None)
@@ -477,8 +528,13 @@ def show_powers(axes: Axes, parts: int = 2) -> None:
     powers = [tick for tick in ticks if f"{tick:e}".startswith("1.0")]
     chosen = powers if len(powers) > 1 else ticks
     chosen = chosen[:: -(-len(chosen) // (2 * parts)) or 1]
-    axes.set_xticks(chosen, [f"{tick:g}" if tick < 1e4 else f"{tick / 1000:g}k" for tick in chosen])
+    axes.set_xticks(chosen, [_short(tick) for tick in chosen])
     axes.minorticks_off()
+
+
+def _short(tick: float) -> str:
+    """A number with k or M for its thousands or millions."""
+    return f"{tick:g}" if tick < 1e4 else f"{tick / 1e3:g}k" if tick < 1e6 else f"{tick / 1e6:g}M"
 
 
 #: The horizontal axis: its column in a file, its label, and a function that sets the ticks.

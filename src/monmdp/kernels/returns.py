@@ -93,7 +93,7 @@ def push_forward(model, q, memo):
         active[0, i] = model.start_states[i]
         mass[0, active[0, i]] = model.start_probability[i]
     total, weight, step = 0.0, 1.0, 0
-    while count > 0 and (model.step_limit == 0 or step < model.step_limit):
+    while model.step_limit == 0 or step < model.step_limit:
         later, next_count, remaining = 1 - now, 0, 0.0
         for i in range(count):
             s = active[now, i]
@@ -127,20 +127,23 @@ def push_forward(model, q, memo):
 
 @inlined
 def sampled_return(world, q, episodes, key, clock):
-    """Mean discounted return of greedy test episodes, without reward noise (mean zero). clock [1] counts draws."""
+    """Mean discounted return of greedy test episodes, without reward noise (mean zero).
+
+    clock is the number of draws so far; also returns the number after these episodes.
+    """
     total = 0.0
     for _ in range(episodes):
-        state = draw_start(world.start_states, world.start_cumulative, key, clock[0])
-        clock[0] += 1
+        state = draw_start(world.start_states, world.start_cumulative, key, clock)
+        clock += 1
         weight, step = 1.0, 0
         while (world.step_limit == 0 or step < world.step_limit) and weight > NEGLIGIBLE:
-            action = choose_best(q[state], key, clock[0])
-            outcome = draw_outcome(world, state * world.n_actions + action, key, clock[0] + 1)
-            clock[0] += 2
+            action = choose_best(q[state], key, clock)
+            outcome = draw_outcome(world, state * world.n_actions + action, key, clock + 1)
+            clock += 2
             total += weight * (world.env_reward[outcome] + world.monitor_reward[outcome])
             weight *= world.discount
             step += 1
             if world.terminated[outcome]:
                 break
             state = world.next_state[outcome]
-    return total / episodes
+    return total / episodes, clock

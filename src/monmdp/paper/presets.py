@@ -86,6 +86,14 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
         seeds=30,
         points=250,
     ),
+    # Theorem 1 with so many steps that its bound is below 1: ρ of the paper, with a constant ε, and a random walk.
+    "theorem": Sweep(
+        environments=["Empty(rows=2, columns=2)", "RiverSwim"],
+        monitors=["Full", "Ask"],
+        agents=["Directed", "Directed(epsilon=0.1)", "Directed(random_goal_policy=True)"],
+        steps=10_000_000,
+        seeds=5,
+    ),
     # Random problems: those whose results are reported, and others for development.
     "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
     "random-tuning": random_sweeps(range(20)),

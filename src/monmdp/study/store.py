@@ -335,7 +335,7 @@ def _table(curves: Curves, kind: str) -> pa.Table:
     else:
         columns |= {name: np.full(n_seeds, getattr(curves, name)) for name in ("optimal_return", "target_return")}
         columns |= {"final_return": curves.final_returns, "solved": curves.solved}
-        columns |= {name: pa.array(list(getattr(curves, name).reshape(n_seeds, -1))) for name in _LISTS}
+        columns |= {name: pa.array([table.ravel() for table in getattr(curves, name)]) for name in _LISTS}
     return pa.table(columns)
 
 

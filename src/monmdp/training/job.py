@@ -284,9 +284,10 @@ class PlainJob(Job):
     ) -> Finished:
         """Train one seed; watch is called with the seed and the steps done at every recording point."""
         problem, learner = self.problem, self.agent.learner(self.problem, seed)
-        key, clock, points = stream_keys(seed).evaluation, np.zeros(1, np.int64), count(1)
+        key, clock, points = stream_keys(seed).evaluation, 0, count(1)
 
         def evaluate(step: int) -> float:
+            nonlocal clock
             progress[:] = step, next(points)
             if watch is not None:
                 watch(seed, step)
@@ -296,7 +297,8 @@ class PlainJob(Job):
                 return np.nan
             q = np.zeros((self.world.n_states, self.world.n_actions))
             q[: self.world.n_acting_states] = q_of(problem, learner)[problem.reachable]
-            return float(sampled_return(self.world, q, self.episodes, key, clock))
+            value, clock = sampled_return(self.world, q, self.episodes, key, clock)
+            return float(value)
 
         simulation = Simulation(problem, seed)
         result, visits = interact(simulation, learner, problem.env_pair, self.point_steps, evaluate, stop)

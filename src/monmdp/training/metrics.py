@@ -88,9 +88,8 @@ Record.__module__ = __name__  # the kernel cache looks the class up by its modul
 
 
 def new_record(points: int) -> Any:
-    """An empty record: NaN or zero at points that were not reached yet."""
-    missing = {np.float64: np.nan, np.int64: 0}
-    return Record(*(np.full(points, missing[metric.dtype], metric.dtype) for metric in METRICS))
+    """An empty record: zero at points that were not reached yet."""
+    return Record(*(np.zeros(points, metric.dtype) for metric in METRICS))
 
 
 @inlined
