@@ -40,6 +40,8 @@ TITLES = {
     "known-monitor": "Effect of a known monitor",
     "ablation": "Ablation",
 }
+#: Monitors of the paper that cost something.
+PAYING = ("Ask", "Button", "Experts", "Level")
 RANDOM = "random"
 RANDOM_HEAD = """# Random problems
 
@@ -187,7 +189,7 @@ def known(results: Results) -> str:
 
 
 def ablation(results: Results) -> str:
-    """Runs and problems solved by variants of DirectedModel without one component."""
+    """Runs and problems solved by variants of DirectedModel without one component, and what they pay."""
     rows = []
     for agent in results.agents:
         cells = results.of_agent(agent)
@@ -197,9 +199,53 @@ def ablation(results: Results) -> str:
         least = f"{worst.problem_name}: {worst.solved.mean():.0%}" if perfect < len(cells) else "–"
         until = np.concatenate([until_solved(cell) / cell.steps[-1] for cell in cells])
         middle = f"{np.median(until):.1%}" if np.isfinite(np.median(until)) else "never"
-        rows.append([agent, f"{solved:,} of {runs:,}", f"{perfect} of {len(cells)}", middle, least])
-    text = "Variants of DirectedModel without one component, on the paper's 48 problems with a tenth of its steps."
-    head = ["agent", "runs solved", "problems solved by all seeds", "median fraction of steps until solved", "worst"]
+        answers = np.median(np.concatenate([cell.observed_until_solved for cell in cells if cell.monitor == "Ask"]))
+        paid = np.mean([-np.median(cell.finals(["paid"])["paid"]) for cell in cells if cell.monitor in PAYING])
+        counts = [f"{solved:,} of {runs:,}", f"{perfect} of {len(cells)}", middle]
+        rows.append([agent, *counts, f"{answers:,.0f}" if np.isfinite(answers) else "never", f"{paid:,.0f}", least])
+    text = (
+        "Variants of DirectedModel without one component, on the paper's 48 problems with a tenth of its steps. "
+        "*Answers*: rewards observed until solved with the monitor Ask, for the median run. *Paid*: monitor cost of "
+        f"the median run, mean over the problems with {', '.join(PAYING[:-1])} and {PAYING[-1]}."
+    )
+    head = ["agent", "runs solved", "by all seeds", "median steps until solved", "answers", "paid", "worst"]
+    return f"{section(text, head, rows)}\n{price(results)}"
+
+
+def price(results: Results) -> str:
+    """What feedback costs with and without `cost_weight`, by problem."""
+    careless, ratios, rows = f"{DIRECTED}(cost_weight=0.0)", [], []
+    for environment, monitor in results.problems:
+        frugal, other = (results.cell(environment, monitor, agent) for agent in (DIRECTED, careless))
+        if monitor not in PAYING or frugal is None or other is None:
+            continue
+        paid, before = (-np.median(cell.finals(["paid"])["paid"]) for cell in (frugal, other))
+        ratios.append(paid / before)
+        rewards = len(np.unique(frugal.problem.env_pair[frugal.problem.reachable_pairs]))
+        until, answers = np.median(frugal.steps_until_solved), np.median(frugal.observed_until_solved)
+        later = "–"
+        if monitor == "Ask":
+            share = (frugal.finals(["observed"])["observed"] - frugal.observed_until_solved) / (
+                frugal.steps[-1] - frugal.steps_until_solved
+            )
+            later = f"{np.median(share):.1%}"
+        rows.append(
+            [
+                frugal.problem_name,
+                f"{rewards:,}",
+                f"{answers:,.0f}",
+                f"{until:,.0f}",
+                later,
+                f"{paid:,.1f}",
+                f"{before:,.1f}",
+            ]
+        )
+    text = (
+        "The price of feedback in the same runs. *Rewards*: environment pairs that can be reached. *Later*: fraction "
+        "of the steps after a run is solved in which the agent asks. *Careless*: paid with `cost_weight=0`. Medians "
+        f"over seeds. In the median problem, the agent pays {np.median(ratios):.2f} times as much as a careless one."
+    )
+    head = ["problem", "rewards", "answers until solved", "steps until solved", "later", "paid", "careless"]
     return section(text, head, rows)
 
 

@@ -48,6 +48,23 @@ def test_costs_are_a_fraction_of_those_of_an_agent_that_ignores_them(names):
     assert few < 0.25 * many
 
 
+@pytest.mark.parametrize("answers", [5, 30])
+def test_answers_are_limited(answers):
+    problem = monmdp.make("Loop", "Ask")
+    curves = monmdp.train(problem, f"DirectedModel(answers={answers})", 5, steps=1500, points=1500)
+    assert (curves.observed[:, -1] == answers).all()
+    assert np.abs(curves.paid[:, -1]) == pytest.approx(0.2 * answers)
+    first = np.argmax(curves.observed > 2, axis=1)  # one or two tell what asking costs
+    assert (first > len(np.unique(problem.env_pair[problem.reachable_pairs]))).all()  # each is tried once before
+
+
+def test_enough_answers_are_as_good_as_no_limit():
+    """There are 45 rewards; the others are for repetitions."""
+    curves = monmdp.train(monmdp.make("Loop", "Ask"), "DirectedModel(answers=60)", 5, steps=1500, points=1)
+    assert curves.solved.all()
+    assert (curves.observed[:, -1] <= 60).all()
+
+
 def test_noise_is_found_although_each_reward_is_asked_for_once():
     curves = monmdp.train(monmdp.make("Loop(reward_noise=0.2)", "Ask"), "DirectedModel", 3, steps=3000, points=1)
     assert (curves.observed[:, -1] > 4 * 45).all()
@@ -77,6 +94,36 @@ def test_a_reward_by_outcome(how):
     assert driven.beliefs[7] == pytest.approx(0.75 * 1.0 + 0.25 * -5.0)  # never seen: the minimum
     driven.happened(3, 2, 2, shown=-1.0)
     assert driven.beliefs[7] == pytest.approx(0.6 * 1.0 + 0.4 * -1.0)
+
+
+@pytest.mark.parametrize("how", TWINS)
+def test_an_end_is_an_outcome_of_its_own_unless_the_monitor_always_ends(how):
+    """A step into the same state pays 1 if it ends the episode; one with an empty battery always ends it."""
+    rule = lambda state, action: [Step(0, 0.0, 0.5), Step(0, 1.0, 0.5, True)]  # noqa: E731
+    problem = monmdp.make(Rule(states=(0,), actions=("go",), rule=rule, start=0, step_limit=30), "Battery(n=1)")
+    charged, empty, ask = problem.state_index(0, 1), problem.state_index(0, 0), 1
+    driven = DrivenModel(how, problem)
+    driven.happened(charged, 0, charged)  # continues, so that an end with this battery is the environment's
+    driven.happened(charged, ask, charged, shown=0.0)
+    driven.happened(charged, ask, charged, shown=1.0, ended=True)
+    driven.happened(charged, 0, charged, ended=True)
+    assert driven.beliefs[0] == pytest.approx(0.5)
+    for _ in range(4):
+        driven.happened(empty, 0, empty, ended=True)  # the battery's ends: steps of the first kind
+    assert driven.beliefs[0] == pytest.approx(2 / 8)
+
+
+def test_an_empty_battery_is_not_the_end_of_the_environment():
+    """Ends by the monitor once made transitions look as if they ended, and the plan avoided them."""
+    problem = monmdp.make("Garnet(seed=17, n_states=19, n_actions=4, branching=1)", "Battery(observability=0.69, n=6)")
+    assert monmdp.train(problem, "DirectedModel", 5, steps=4000, points=1).solved.all()
+
+
+def test_rewards_of_slippery_steps_are_asked_for_once_they_are_known_to_occur():
+    """The goal of the slippery lake is reached with probability 1/3, at first without asking."""
+    curves = monmdp.train(monmdp.make("FrozenLake-v1", "Ask"), "DirectedModel", 10, steps=50_000, points=1)
+    assert curves.solved.all()
+    assert (curves.observed[:, -1] < 400).all()
 
 
 @pytest.mark.parametrize("monitor", ["Ask", "Ask(observability=0.2)", "Full(observability=0.2)"])

@@ -237,5 +237,5 @@ def test_mean_and_squared_deviations_of_a_reward(how):
         driven.happened(0, 0, 0, shown=reward)
     rewards = driven.memory.rewards
     assert driven.beliefs[0] == pytest.approx(4.0)
-    squares = rewards.squares[0] if how == "compiled" else rewards.squares[0, (0, False)]
+    squares = rewards.squares[0] if how == "compiled" else rewards.squares[0, 0]
     assert squares == pytest.approx(18.0)
