@@ -40,7 +40,7 @@ class Odd(Monitor):
 
 ENVIRONMENTS = {
     "ragged map": (lambda: Grid(["...", "..", "..."]), ["ragged", "row 1"]),
-    "unknown tile": (lambda: Grid(["..", ".X"]), ["'X'", "row 1"]),
+    "unknown tile": (lambda: Grid(["..", ".Z"]), ["'Z'", "row 1"]),
     "empty map": (lambda: Grid([]), ["map"]),
     "a map that is one text": (lambda: Grid("..C"), ["map"]),
     "probabilities short of one": (lambda: rule(Step("here", probability=0.5)), ["'GO'", "'here'", "Mine", "0.5"]),
