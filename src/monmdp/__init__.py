@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from monmdp.figures.plots import heatmap, plot
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
+    from monmdp.gym.wrapper import monitored
     from monmdp.kernels.compile import kernel
     from monmdp.study.compare import Comparison, compare
     from monmdp.study.results import load, mean_curves
@@ -46,6 +47,7 @@ _LAZY = {
     "kernel": "monmdp.kernels.compile",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
+    "monitored": "monmdp.gym.wrapper",
     "record": "monmdp.training.record",
     "run_sweep": "monmdp.study.runner",
     "save": "monmdp.study.store",
@@ -87,6 +89,7 @@ __all__ = [
     "load",
     "make",
     "mean_curves",
+    "monitored",
     "plot",
     "policy_return",
     "record",

@@ -13,6 +13,17 @@ class MonMDPError(ValueError):
     """Bad input, described in one sentence."""
 
 
+class NoTableError(MonMDPError):
+    """A Gymnasium environment has no transition table; the message shows how to monitor it without one."""
+
+    def __init__(self, reason: str, env: str, monitor: str = "Ask") -> None:
+        super().__init__(reason, env, monitor)  # the arguments, so that the error can be pickled
+
+    def __str__(self) -> str:
+        reason, env, monitor = self.args
+        return f"{reason}; monitor it without a table: monmdp.monitored({env}, {monitor!r})."
+
+
 class InvalidActionError(MonMDPError):
     """An agent returned an action that does not exist."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.environments import ENVIRONMENTS, Environment, from_gymnasium
-from monmdp.errors import MonMDPError
+from monmdp.errors import MonMDPError, NoTableError
 from monmdp.machine import check_memory
 from monmdp.monitors import MONITORS, Moment, Monitor, Outcome
 from monmdp.problem import (
@@ -36,7 +36,13 @@ def make(
     An environment may also be a Gymnasium environment with a transition table, or its id.
     progress: called with the number of states done and of all, for large problems.
     """
-    return join(as_environment(environment), MONITORS.build(monitor), discount=discount, progress=progress)
+    built = MONITORS.build(monitor)
+    try:
+        declared = as_environment(environment)
+    except NoTableError as error:
+        reason, env, _ = error.args
+        raise NoTableError(reason, env, built.name) from None
+    return join(declared, built, discount=discount, progress=progress)
 
 
 def as_environment(given: Any) -> Environment:

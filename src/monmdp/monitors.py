@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from monmdp import check
 from monmdp.environments import Environment
@@ -14,15 +14,20 @@ from monmdp.rng import stream, uniform
 
 
 class Moment(NamedTuple):
-    """One step as the monitor sees it: both states and actions as labels, and the outcome of the environment."""
+    """One step as the monitor sees it: both states and actions as labels, and the outcome of the environment.
+
+    Around an environment without a table (`monitored`), env_state is the observation, env_action the action, env_pair
+    the place that its `at` returns, or None; `at` is that place too, and None without it.
+    """
 
     state: Any
     action: Any
     env_state: Any
-    env_action: str
+    env_action: Any
     env_reward: float
     env_terminated: bool
-    env_pair: int
+    env_pair: Any
+    at: Any = None
 
 
 class Outcome(NamedTuple):
@@ -45,6 +50,9 @@ class Monitor(Declared):
 
     observability: check.Probability = 1.0
     never_observable: Any = ()
+
+    #: Whether outcomes depend on a place: env_pair, or the state and action of a button.
+    needs_place: ClassVar[bool] = False
 
     @property
     def states(self) -> Sequence[Hashable]:
@@ -128,6 +136,7 @@ class Button(Monitor):
     action: str | None = None
 
     states = ("off", "on")
+    needs_place = True
 
     def installed(self, environment: Environment) -> Monitor:
         cell, action = environment.button
@@ -144,7 +153,10 @@ class Button(Monitor):
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         on = moment.state == "on"
         cost = (self.cost + self.end_cost * moment.env_terminated) * on
-        pressed = (moment.env_state, moment.env_action) == (self.cell, self.action)
+        if moment.at is None:
+            pressed = (moment.env_state, moment.env_action) == (self.cell, self.action)
+        else:
+            pressed = bool(moment.at)
         yield Outcome(reward=-cost, observed=on, next_state="on" if on != pressed else "off")
 
 
@@ -262,6 +274,8 @@ class RandomPair(Monitor):
     """Each environment pair has its own probability of being hidden, drawn from the seed."""
 
     seed: check.Seed = 0
+
+    needs_place = True
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         yield Outcome(observed=1.0 - uniform(stream(self.seed, "hidden pairs"), moment.env_pair))

@@ -1,9 +1,16 @@
-"""Stepping a MonMDP in plain Python: the specification of the compiled step, for single environments and learners."""
+"""Stepping a MonMDP in plain Python: the specification of the compiled step, for single environments and learners.
 
-from typing import NamedTuple
+`MonitorSimulation` steps the monitor alone, with the same draws, beside an environment that is not a table.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from monmdp import check, monitors
+from monmdp.environments import Environment
 from monmdp.problem import MonMDP
 from monmdp.rng import normal, stream, uniform
 
@@ -60,3 +67,60 @@ class Simulation:
             terminated=terminated,
             truncated=self.elapsed == self.problem.step_limit and not terminated,
         )
+
+
+class MonitorSimulation:
+    """A monitor in progress beside any environment: its state, as an index, and the random streams of a seed.
+
+    Where the environment's part of a step is deterministic, the draws select the same outcomes as in `Simulation`.
+    """
+
+    def __init__(self, monitor: monitors.Monitor, environment: Environment) -> None:
+        with check.user_code(monitor):
+            self.name = monitor.name
+            self.states = check.labels(monitor.states, "state", self.name)
+            self.actions = check.labels(monitor.actions, "action", self.name)
+            chances = check.start_probabilities(monitor.start, self.states, self.name)
+            installed = monitor.installed(environment)
+            check.instance(installed, monitors.Monitor, f"installed of {self.name} must return a monitor")
+        self._outcomes, self._observability = installed.outcomes, monitor.observability
+        self._start = [(chance, state) for state, chance in enumerate(chances)]
+        self._index = {state: i for i, state in enumerate(self.states)}
+        self.state = 0
+
+    def seed(self, seed: int) -> None:
+        """Restart the random streams."""
+        self._keys = {role: stream(seed, role) for role in STREAMS}
+        self._clock = self._episode = 0
+
+    def restart(self) -> None:
+        """Begin a new episode."""
+        self.state = _select(self._start, uniform(self._keys["start"], self._episode))[1]
+        self._episode += 1
+
+    def step(self, action: int, *moment: Any, visible: bool = True) -> tuple[float, bool, bool]:
+        """Monitor reward, whether the reward is observed, and whether the monitor ends the episode.
+
+        moment: the environment's step, the fields of `Moment` after the monitor's state and action.
+        """
+        here, choice = self.states[self.state], self.actions[action]
+        where = f"{self.name} in state {here!r} for action {choice!r}"
+        produce = partial(self._outcomes, monitors.Moment(here, choice, *moment))
+        rows = check.outcomes(produce, monitors.Outcome, where, self._index, here)
+        row = rows[0] if len(rows) == 1 else _select(rows, uniform(self._keys["world"], self._clock))
+        _, self.state, reward, terminated, observed = row
+        chance = observed * self._observability if visible else 0.0
+        shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self._clock) < chance)
+        self._clock += 1
+        return reward, shown, terminated
+
+
+def _select(rows: Iterable[tuple[Any, ...]], draw: float) -> tuple[Any, ...]:
+    """The row that a draw selects by the rows' first numbers, their probabilities; the last one gets what is left."""
+    possible = [row for row in rows if row[0] > 0]
+    total = 0.0
+    for row in possible:
+        total += row[0]
+        if draw < total:
+            return row
+    return possible[-1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.environments.base import Rule, Step
-from monmdp.errors import MonMDPError
+from monmdp.errors import NoTableError
 from monmdp.problem import Layout
 
 if TYPE_CHECKING:
@@ -40,18 +40,20 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> Rule:
     while isinstance(layer, Wrapper):
         name = type(layer).__name__
         if name not in _HARMLESS:
-            raise MonMDPError(f"The wrapper {name} may change transitions or rewards; pass the environment without it.")
+            reason = f"The wrapper {name} may change transitions or rewards, so that there is no table"
+            raise NoTableError(reason, "env")
         if name == "TimeLimit":
             limits.append(int(getattr(layer, "_max_episode_steps")))  # noqa: B009  (private in Gymnasium)
         layer = layer.env
     core: Any = layer
     title = core.spec.id if core.spec is not None else type(core).__name__
+    call = "env" if core.spec is None else f"gymnasium.make({title!r})"
     if not isinstance(core.observation_space, Discrete) or not isinstance(core.action_space, Discrete):
-        raise MonMDPError(f"{title} needs Discrete observations and actions to become a table.")
+        raise NoTableError(f"{title} needs Discrete observations and actions to become a table", call)
     if not hasattr(core, "P") or not hasattr(core, "initial_state_distrib"):
-        raise MonMDPError(f"{title} has no transition table (attributes 'P' and 'initial_state_distrib').")
+        raise NoTableError(f"{title} has no transition table (attributes 'P' and 'initial_state_distrib')", call)
     if getattr(core, "fickle_passenger", False):
-        raise MonMDPError(f"{title} does not follow its transition table; set fickle_passenger=False.")
+        raise NoTableError(f"{title} does not follow its transition table unless fickle_passenger=False", "env")
     if core.spec is not None and core.spec.kwargs:
         title += "(" + ", ".join(f"{key}={value!r}" for key, value in sorted(core.spec.kwargs.items())) + ")"
     actions = _ACTION_NAMES.get(type(core).__name__, tuple(f"action {i}" for i in range(int(core.action_space.n))))

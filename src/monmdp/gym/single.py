@@ -9,6 +9,7 @@ from gymnasium.spaces import Dict, Discrete
 from monmdp.environments import ENVIRONMENTS
 from monmdp.errors import MonMDPError
 from monmdp.join import make
+from monmdp.monitors import MONITORS
 from monmdp.problem import MonMDP
 from monmdp.registry import construct
 from monmdp.render.text import Scene, draw_text
@@ -76,7 +77,10 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         self, environment: Any, render_mode: str | None = None, evaluation_info: bool = True, **options: Any
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise MonMDPError(f"The render mode is one of {self.metadata['render_modes']}, not {render_mode!r}.")
+            if hasattr(environment, "observation_space"):  # a monitor in second place, as `monitored` takes it
+                build(environment, monitor=render_mode)
+            hint = " Pass a monitor by its name: monitor=…." if render_mode in MONITORS else ""
+            raise MonMDPError(f"The render mode is one of {self.metadata['render_modes']}, not {render_mode!r}.{hint}")
         self.problem = build(environment, **options)
         self.render_mode, self._evaluation_info = render_mode, evaluation_info
         self.observation_space, self.action_space = spaces(self.problem)

@@ -1,0 +1,48 @@
+"""What a monitor around an environment costs: `python benchmarks/wrapper.py`.
+
+Prints microseconds per step of CartPole-v1 without a monitor, with every monitor, and with Ask in other shapes.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import gymnasium
+
+import monmdp
+
+ID, STEPS, REPEATS = "CartPole-v1", 20_000, 7
+
+
+def microseconds(env: gymnasium.Env[Any, Any], repeats: int = REPEATS) -> float:
+    """Microseconds per step, resets included: the median over repeats with the same actions."""
+    env.action_space.seed(0)
+    actions = [env.action_space.sample() for _ in range(STEPS)]
+    times = []
+    for _ in range(repeats):
+        env.reset(seed=0)
+        started = time.perf_counter()
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times) / STEPS * 1e6
+
+
+def wrapped(monitor: str, **shapes: Any) -> gymnasium.Env[Any, Any]:
+    """CartPole with a monitor; its button is on the right half, for monitors that need a place."""
+    return monmdp.monitored(gymnasium.make(ID), monitor, at=lambda observation, action: observation[0] > 0, **shapes)
+
+
+if __name__ == "__main__":
+    plain = microseconds(gymnasium.make(ID))
+    print(f"{ID}: {plain:.1f} µs per step without a monitor; with one, the additional time is:")
+    ask = microseconds(monmdp.monitored(gymnasium.make(ID), "Ask"))
+    print(f"{'Ask':30} {ask - plain:5.1f} µs")
+    joint = microseconds(monmdp.monitored(gymnasium.make(ID), "Ask", actions="joint", observations="concat"))
+    print(f"{'Ask, joint and concat':30} {joint - plain:5.1f} µs")
+    for name in monmdp.MONITORS:
+        print(f"{name + ', with at=':30} {microseconds(wrapped(name), 3) - plain:5.1f} µs")
