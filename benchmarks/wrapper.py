@@ -5,7 +5,6 @@ Prints microseconds per step of CartPole-v1 without a monitor, with every monito
 
 from __future__ import annotations
 
-import statistics
 import time
 from typing import Any
 
@@ -17,7 +16,7 @@ ID, STEPS, REPEATS = "CartPole-v1", 20_000, 7
 
 
 def microseconds(env: gymnasium.Env[Any, Any], repeats: int = REPEATS) -> float:
-    """Microseconds per step, resets included: the median over repeats with the same actions."""
+    """Microseconds per step, resets included: the fastest of several repeats with the same actions."""
     env.action_space.seed(0)
     actions = [env.action_space.sample() for _ in range(STEPS)]
     times = []
@@ -29,7 +28,7 @@ def microseconds(env: gymnasium.Env[Any, Any], repeats: int = REPEATS) -> float:
             if terminated or truncated:
                 env.reset()
         times.append(time.perf_counter() - started)
-    return statistics.median(times) / STEPS * 1e6
+    return min(times) / STEPS * 1e6
 
 
 def wrapped(monitor: str, **shapes: Any) -> gymnasium.Env[Any, Any]:

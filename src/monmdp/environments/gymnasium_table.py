@@ -40,7 +40,7 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> Rule:
     while isinstance(layer, Wrapper):
         name = type(layer).__name__
         if name not in _HARMLESS:
-            reason = f"The wrapper {name} may change transitions or rewards, so that there is no table"
+            reason = f"The wrapper {name} may change transitions or rewards: pass the environment without it"
             raise NoTableError(reason, "env")
         if name == "TimeLimit":
             limits.append(int(getattr(layer, "_max_episode_steps")))  # noqa: B009  (private in Gymnasium)
@@ -53,7 +53,7 @@ def from_gymnasium(env: gymnasium.Env[Any, Any], **options: Any) -> Rule:
     if not hasattr(core, "P") or not hasattr(core, "initial_state_distrib"):
         raise NoTableError(f"{title} has no transition table (attributes 'P' and 'initial_state_distrib')", call)
     if getattr(core, "fickle_passenger", False):
-        raise NoTableError(f"{title} does not follow its transition table unless fickle_passenger=False", "env")
+        raise NoTableError(f"{title} does not follow its transition table with fickle_passenger=True", "env")
     if core.spec is not None and core.spec.kwargs:
         title += "(" + ", ".join(f"{key}={value!r}" for key, value in sorted(core.spec.kwargs.items())) + ")"
     actions = _ACTION_NAMES.get(type(core).__name__, tuple(f"action {i}" for i in range(int(core.action_space.n))))

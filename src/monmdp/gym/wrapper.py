@@ -98,7 +98,8 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         self.action_space, self._split = action_shape(actions, env.action_space, n_actions)
         self.observation_space, self._combine = observation_shape(observations, env.observation_space, n_states)
         # continuous actions are not checked: environments clip them
-        self._is_action = env.action_space.contains if isinstance(env.action_space, Discrete) else lambda action: True
+        space = env.action_space
+        self._limits = (space.start, space.start + space.n) if isinstance(space, Discrete) else None
         self._observation: Any = None
         self._started = False
 
@@ -118,9 +119,10 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise gymnasium.error.ResetNeeded("Call reset before step.")
         try:
             env_action, choice = self._split(action)
+            known = self._limits is None or self._limits[0] <= env_action < self._limits[1]
         except (TypeError, KeyError, IndexError, ValueError):
-            choice = -1
-        if not 0 <= choice < len(simulation.actions) or not self._is_action(env_action):
+            known = False
+        if not known or not 0 <= choice < len(simulation.actions):
             example = self.action_space.sample()
             raise MonMDPError(f"The action {shown(action)} is not in the action space; an example is {example}.")
         state, label, pair, place = self._observation, env_action, None, None
