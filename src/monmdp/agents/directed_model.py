@@ -15,7 +15,7 @@ tried again.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -164,54 +164,106 @@ def write_kept(memory, states, kept):
             kept[i, action] = 1.0 - loss * price(memory, states[i] * n_actions + action) if loss > 0.0 else 1.0
 
 
+class Limits(NamedTuple):
+    """What the goals of one search have in common."""
+
+    log_time: float  # log(t + 2)
+    doubt: float  # the same for transitions that may be random
+    patience: float  # a reward is looked for until it was missed this often
+    worthwhile: float  # and where the chance of observing it is at least this
+    cheap: float  # the highest price that counts as the lowest
+    has_budget: bool  # whether the number of answers is limited
+    may_ask: bool  # whether there are answers left
+    may_observe: bool  # whether rewards are looked for now
+
+
+@internal
+def limits_now(memory, purpose, step):
+    """The limits of a search for a purpose."""
+    status, model, log_time = memory.status[0], memory.model, math.log(step + 2.0)
+    has_budget, may_ask = memory.answers < math.inf, memory.rewards.status[0].observations < memory.answers
+    minds_cost = memory.cost_weight > 0.0 or not may_ask
+    return Limits(
+        log_time,
+        max(log_time, DOUBT_GROWTH * math.sqrt(step)),
+        min(2.0**status.round, GIVE_UP_FACTOR * log_time),
+        0.5 * factored_model.best_observe_rate(model),
+        factored_model.lowest_price(model) + 1e-9 if minds_cost else math.inf,
+        has_budget,
+        may_ask,
+        may_ask and not (has_budget and status.untried > 0 and purpose == DISCOVER),
+    )
+
+
+@internal
+def observe_success(memory, pair, limits, most):
+    """The probability of observing the reward of a pair, at most `most`; 0 where it is not worthwhile."""
+    chance = factored_model.observe_chance(memory.model, pair)
+    return min(chance, most) if limits.may_observe and chance >= limits.worthwhile else 0.0
+
+
+@internal
+def discover_success(memory, pair, limits):
+    """g(s,a) of DISCOVER: for pairs never tried, and for outcomes whose reward was never observed."""
+    model, env_pair = memory.model, memory.model.env_pair[pair]
+    if model.tries[model.ends.group[pair]] == 0:
+        if memory.cut[model.env_state[pair // model.n_actions]] >= GIVE_UP_FACTOR * limits.log_time:
+            return 0.0
+        return 1.0 if limits.has_budget else 0.5 + 0.5 * factored_model.observe_chance(model, pair)
+    is_wanted = memory.observe and memory.missed[env_pair] < limits.patience
+    if not (is_wanted and is_open(memory, env_pair, limits.log_time)):
+        return 0.0
+    return observe_success(memory, pair, limits, 1.0) * outcome_rewards.unseen_share(memory.rewards, env_pair)
+
+
+@internal
+def visit_success(memory, pair, limits):
+    """g(s,a) of VISIT: for the least visited known pairs, but not at a price for what is predicted."""
+    level = memory.status[0].level
+    if memory.visits[pair] > level or not memory.discovered[pair // memory.model.n_actions]:
+        return 0.0
+    if price(memory, pair) > limits.cheap:
+        can_wait = limits.log_time <= memory.beta_bar * (level + 1)
+        if not limits.may_ask or (can_wait and factored_model.is_predicted(memory.model, pair, limits.log_time)):
+            return 0.0
+    return 1.0
+
+
+@internal
+def refine_success(memory, purpose, pair, limits):
+    """g(s,a) of REFINE and RETRY: for uncertain transitions, and for rewards that are doubtful or were given up."""
+    model, env_pair, group = memory.model, memory.model.env_pair[pair], memory.model.ends.group[pair]
+    tries, env_state = model.tries[group], model.env_state[pair // model.n_actions]
+    is_uncertain = limits.log_time > memory.beta_certain * tries or (
+        limits.doubt > memory.beta_uncertain * tries
+        and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
+    )
+    if is_uncertain and ((purpose == RETRY and limits.may_ask) or price(memory, pair) <= limits.cheap):
+        return NEARLY_SURE
+    if purpose == REFINE:
+        doubtful = is_doubtful(memory, env_pair, limits.log_time)
+        return observe_success(memory, pair, limits, NEARLY_SURE) if doubtful else 0.0
+    if not memory.given_up[env_pair] or memory.missed[env_pair] >= FINAL_GIVE_UP_FACTOR * limits.log_time:
+        return 0.0
+    return observe_success(memory, pair, limits, NEARLY_SURE) * outcome_rewards.unseen_share(memory.rewards, env_pair)
+
+
 @internal
 def write_success(memory, purpose, states, step, success):
-    """Write the probabilities g(s,a) that pairs of states [n] serve a purpose into success [n, A].
+    """Write the probabilities g(s,a) that pairs of states [n] serve a purpose into success [n, A]; returns the largest.
 
-    Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
+    Rewards are looked for where they are observed at least half as likely as anywhere.
     """
-    model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
-    missed = memory.missed
-    log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
-    doubt = max(log_time, DOUBT_GROWTH * math.sqrt(step))
-    patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
-    is_limited, may_ask = memory.answers < math.inf, memory.rewards.status[0].observations < memory.answers
-    may_look = may_ask and not (is_limited and status.untried > 0 and purpose == DISCOVER)
-    cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 or not may_ask else math.inf
+    n_actions, limits, largest = memory.q.shape[1], limits_now(memory, purpose, step), 0.0
     for i in range(len(states)):
-        env_state = model.env_state[states[i]]
         for action in range(n_actions):
             pair = states[i] * n_actions + action
-            env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
-            tries = model.tries[group]
-            if purpose == VISIT:
-                if memory.visits[pair] <= status.level and memory.discovered[states[i]]:
-                    is_spared = log_time <= memory.beta_bar * (status.level + 1) and price(memory, pair) > cheap
-                    g = 0.0 if is_spared and factored_model.is_predicted(model, pair, log_time) else 1.0
-                    g = 0.0 if not may_ask and price(memory, pair) > cheap else g
-            elif purpose == DISCOVER and tries == 0:
-                if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
-                    g = 1.0 if is_limited else 0.5 + 0.5 * factored_model.observe_chance(model, pair)
-            elif purpose == DISCOVER:
-                needs_observation = (
-                    memory.observe and missed[env_pair] < patience and is_open(memory, env_pair, log_time)
-                )
+            if purpose == DISCOVER:
+                g = discover_success(memory, pair, limits)
+            elif purpose == VISIT:
+                g = visit_success(memory, pair, limits)
             else:
-                if log_time > memory.beta_certain * tries or (
-                    doubt > memory.beta_uncertain * tries
-                    and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
-                ):
-                    is_affordable = (purpose == RETRY and may_ask) or price(memory, pair) <= cheap
-                    g = NEARLY_SURE if is_affordable else 0.0
-                if g == 0.0 and purpose == RETRY:
-                    needs_observation = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
-                elif g == 0.0:
-                    needs_observation = is_doubtful(memory, env_pair, log_time)
-            if needs_observation and may_look:
-                chance = factored_model.observe_chance(model, pair)
-                if chance >= worthwhile:
-                    g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE)
-                    g *= outcome_rewards.unseen_share(memory.rewards, env_pair) if purpose != REFINE else 1.0
+                g = refine_success(memory, purpose, pair, limits)
             success[i, action] = g
             largest = max(largest, g)
     return largest
