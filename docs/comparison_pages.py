@@ -200,7 +200,7 @@ def ablation(results: Results) -> str:
         until = np.concatenate([until_solved(cell) / cell.steps[-1] for cell in cells])
         middle = f"{np.median(until):.1%}" if np.isfinite(np.median(until)) else "never"
         answers = np.median(np.concatenate([cell.observed_until_solved for cell in cells if cell.monitor == "Ask"]))
-        paid = np.mean([np.median(cell.finals(["paid"])["paid"]) for cell in cells if cell.monitor in PAYING])
+        paid = np.mean([np.median(cell.curve("paid")[:, -1]) for cell in cells if cell.monitor in PAYING])
         counts = [f"{solved:,} of {runs:,}", f"{perfect} of {len(cells)}", middle]
         rows.append([agent, *counts, f"{answers:,.0f}" if np.isfinite(answers) else "never", f"{paid:,.0f}", least])
     text = (
@@ -219,13 +219,13 @@ def price(results: Results) -> str:
         frugal, other = (results.cell(environment, monitor, agent) for agent in (DIRECTED, careless))
         if monitor not in PAYING or frugal is None or other is None:
             continue
-        paid, before = (np.median(cell.finals(["paid"])["paid"]) for cell in (frugal, other))
+        paid, before = (np.median(cell.curve("paid")[:, -1]) for cell in (frugal, other))
         ratios.append(paid / before)
         rewards = len(np.unique(frugal.problem.env_pair[frugal.problem.reachable_pairs]))
         until, answers = np.median(frugal.steps_until_solved), np.median(frugal.observed_until_solved)
         later = "–"
         if monitor == "Ask":
-            share = (frugal.finals(["observed"])["observed"] - frugal.observed_until_solved) / (
+            share = (frugal.curve("observed")[:, -1] - frugal.observed_until_solved) / (
                 frugal.steps[-1] - frugal.steps_until_solved
             )
             later = f"{np.median(share):.1%}"

@@ -66,6 +66,8 @@ def memory(agent: str) -> str:
 
 
 KNOWN = ["tests/learning/test_known_monitor.py", "-k", "planning or whole_model or not_in_it or alike or ended"]
+COSTS = "tests/learning/test_costs_of_exploration.py::test_"
+BY_OUTCOME = [COSTS + "a_reward_by_outcome", COSTS + "an_end_is_an_outcome_of_its_own_unless_the_monitor_always_ends"]
 MODEL_RUNS = "tests/learning/test_directed_model_runs.py::test_"
 RANGE = "tests/learning/test_live.py::test_optimistic_agents_need_a_range_of_rewards"
 BY_HAND = "tests/learning/test_mbie_by_hand.py"
@@ -108,6 +110,8 @@ AREAS: dict[str, dict[str, list[str]]] = {
         "agents/directed.py": [*learning("Directed"), memory("Directed"), *twins("Directed", RANDOM, HIDDEN)],
         "agents/directed_model.py": [*MODELS, memory("DirectedModel"), f"{MODEL_RUNS}bad_options", RANGE],
         "agents/factored_model.py": MODELS,
+        "agents/outcome_rewards.py": [*MODELS, *BY_OUTCOME],
+        "agents/goals.py": [*MODELS, f"{COSTS}answers_are_limited", f"{COSTS}enough_answers_are_as_good_as_no_limit"],
         "agents/known_monitor.py": [known("MonitoredMBIE"), known("DirectedModel"), *KNOWN],
         "agents/mbie.py": [
             *learning("MonitoredMBIE"),

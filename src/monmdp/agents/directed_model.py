@@ -1,16 +1,8 @@
 """DirectedModel: directed exploration on a factored model, with plans in place of successor functions.
 
-Purposes of exploration, in this order; each goes to its nearest goals:
-  DISCOVER  try environment pairs never tried, and observe rewards never observed, where they can be observed;
-  VISIT     the least visited joint pairs, while log(t + 2) / N(s,a) > β̄; those that cost something and are predicted
-            by the model count as visited once more;
-  REFINE    environment pairs with log(t + 2) / N(sE,aE) > β̄E, at the lowest price of all, and noisy rewards whose mean
-            is not accurate enough; for transitions that may be random, β̄E is smaller, and max(log(t + 2), 0.1 √t)
-            replaces the logarithm, so that estimates of random transitions become exact;
-  RETRY     the same environment pairs at any price, and rewards that were given up.
-Without goals, greedy on Q: Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), where R̂ is the minimum reward if no reward
-was observed. A reward that was expected to be observed 2 log(t + 2) times but never was is given up until its pair is
-tried again.
+The agent goes toward the goals of its purposes (`monmdp.agents.goals`) as long as there are any.
+Without goals, it is greedy on Q(s,a) = R̂ + r̂M + γ Σ P̂(s′|s,a) max Q(s′,·), where R̂ is the minimum reward if no reward
+was observed.
 """
 
 import math
@@ -23,33 +15,12 @@ from monmdp.agents import factored_model, outcome_rewards, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, largest
+from monmdp.agents.goals import DISCOVER, GIVE_UP_FACTOR, LEAST_CHANCE, N_PURPOSES, VISIT, follow, price
 from monmdp.check import Count, NonNegative
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
 from monmdp.world import World
-
-DISCOVER, VISIT, REFINE, RETRY = range(4)
-#: A pair whose probability of success is at least this is taken in the agent's own state, without a plan.
-NEARLY_SURE = 0.95
-#: A plan is made again after this number of steps, whether its goal was reached or not; an attempt that may fail counts
-#: as several steps.
-PLAN_STEPS = 500
-ATTEMPT_STEPS = 25
-#: A reward is given up once it was expected to be observed GIVE_UP_FACTOR · log(t + 2) times. With nothing else to
-#: explore, the agent looks for it again, until FINAL_GIVE_UP_FACTOR · log(t + 2) times. Each try counts at least by
-#: LEAST_CHANCE.
-GIVE_UP_FACTOR = 2.0
-FINAL_GIVE_UP_FACTOR = 8.0
-LEAST_CHANCE = 0.01
-#: This number of rewards is observed twice to see whether there is noise.
-REPEATS = 5
-#: A reward that was observed n times is observed again when the agent has relied on it RELIED · n² times, so that these
-#: observations are never more than 1% of its steps.
-RELIED = 100
-#: Transitions that may be random are tried max(log(t + 2), DOUBT_GROWTH · √t) / β̄E times.
-DOUBT_GROWTH = 0.1
-
 
 DirectedModelMemory: Any = array_tuple(
     __name__,
@@ -127,155 +98,6 @@ def discover(memory, state):
 
 
 @inlined
-def is_open(memory, env_pair, log_time):
-    """Whether outcomes of a pair have rewards never observed and are not rare, and the pair was observed less than
-    log(t + 2) / β̄E times."""
-    if memory.rewards.unseen[env_pair] == 0 or memory.reward_counts[env_pair] * memory.beta_uncertain > log_time:
-        return False
-    return outcome_rewards.unseen_share(memory.rewards, env_pair) >= memory.accuracy
-
-
-@inlined
-def is_doubtful(memory, env_pair, log_time):
-    """Whether a reward should be observed again, after it was observed less than log(t + 2) / β̄E times: it is not
-    accurate, few rewards at all were ever observed twice, or much depends on it."""
-    rewards, seen = memory.rewards, memory.reward_counts[env_pair]
-    if seen == 0 or seen * memory.beta_uncertain > log_time:
-        return False
-    status = rewards.status[0]
-    is_checked = status.repeats >= REPEATS or seen > 1 + status.repeats // status.seen_pairs
-    is_proven = memory.relied[env_pair] < RELIED * seen * seen and log_time <= memory.beta_bar * seen
-    return not (is_checked and is_proven) or outcome_rewards.is_inaccurate(rewards, env_pair, memory.accuracy)
-
-
-@inlined
-def price(memory, pair):
-    """What the monitor is expected to charge for a pair."""
-    return max(-factored_model.predicted_reward(memory.model, pair), 0.0)
-
-
-@internal
-def write_kept(memory, states, kept):
-    """Write κ(s,a) = 1 − (1 − γ_W^cost_weight) · price / highest price so far, of states [n] into kept [n, A]."""
-    n_actions, highest = memory.q.shape[1], -memory.status[0].lowest_monitor_reward
-    loss = (1.0 - planning.GOAL_DISCOUNT**memory.cost_weight) / highest if highest > 0.0 else 0.0
-    for i in range(len(states)):
-        for action in range(n_actions):
-            kept[i, action] = 1.0 - loss * price(memory, states[i] * n_actions + action) if loss > 0.0 else 1.0
-
-
-@internal
-def write_success(memory, purpose, states, step, success):
-    """Write the probabilities g(s,a) that pairs of states [n] serve a purpose into success [n, A].
-
-    Rewards are looked for where they are observed at least half as likely as anywhere. Returns the largest g.
-    """
-    model, status, n_actions = memory.model, memory.status[0], memory.q.shape[1]
-    missed = memory.missed
-    log_time, worthwhile, largest = math.log(step + 2.0), 0.5 * factored_model.best_observe_rate(model), 0.0
-    doubt = max(log_time, DOUBT_GROWTH * math.sqrt(step))
-    patience = min(2.0**status.round, GIVE_UP_FACTOR * log_time)
-    is_limited, may_ask = memory.answers < math.inf, memory.rewards.status[0].observations < memory.answers
-    may_look = may_ask and not (is_limited and status.untried > 0 and purpose == DISCOVER)
-    cheap = factored_model.lowest_price(model) + 1e-9 if memory.cost_weight > 0.0 or not may_ask else math.inf
-    for i in range(len(states)):
-        env_state = model.env_state[states[i]]
-        for action in range(n_actions):
-            pair = states[i] * n_actions + action
-            env_pair, group, g, needs_observation = model.env_pair[pair], model.ends.group[pair], 0.0, False
-            tries = model.tries[group]
-            if purpose == VISIT:
-                if memory.visits[pair] <= status.level and memory.discovered[states[i]]:
-                    is_spared = log_time <= memory.beta_bar * (status.level + 1) and price(memory, pair) > cheap
-                    g = 0.0 if is_spared and factored_model.is_predicted(model, pair, log_time) else 1.0
-                    g = 0.0 if not may_ask and price(memory, pair) > cheap else g
-            elif purpose == DISCOVER and tries == 0:
-                if memory.cut[env_state] < GIVE_UP_FACTOR * log_time:
-                    g = 1.0 if is_limited else 0.5 + 0.5 * factored_model.observe_chance(model, pair)
-            elif purpose == DISCOVER:
-                needs_observation = (
-                    memory.observe and missed[env_pair] < patience and is_open(memory, env_pair, log_time)
-                )
-            else:
-                if log_time > memory.beta_certain * tries or (
-                    doubt > memory.beta_uncertain * tries
-                    and factored_model.may_be_random(model, group, env_state, memory.random[env_state])
-                ):
-                    is_affordable = (purpose == RETRY and may_ask) or price(memory, pair) <= cheap
-                    g = NEARLY_SURE if is_affordable else 0.0
-                if g == 0.0 and purpose == RETRY:
-                    needs_observation = memory.given_up[env_pair] and missed[env_pair] < FINAL_GIVE_UP_FACTOR * log_time
-                elif g == 0.0:
-                    needs_observation = is_doubtful(memory, env_pair, log_time)
-            if needs_observation and may_look:
-                chance = factored_model.observe_chance(model, pair)
-                if chance >= worthwhile:
-                    g = min(chance, 1.0 if purpose == DISCOVER else NEARLY_SURE)
-                    g *= outcome_rewards.unseen_share(memory.rewards, env_pair) if purpose != REFINE else 1.0
-            success[i, action] = g
-            largest = max(largest, g)
-    return largest
-
-
-@internal
-def find_goals(memory, purpose, origin, step):
-    """Search layer by layer for goals of a purpose and plan for them; returns whether there are any."""
-    plan, status, states = memory.goal_plan, memory.goal_plan.status[0], memory.goal_plan.states
-    for i in range(status.size):
-        plan.place[states[i]] = -1
-        plan.values[states[i]] = 0.0
-    status.purpose, status.changes, status.steps_left, status.size = purpose, memory.model.changes[0], 0, 0
-    start, layers_left, decay = status.size, 1 << 60, 1.0
-    planning.add_state(plan, origin, decay)
-    while start < status.size and layers_left >= 0:
-        stop = status.size
-        success = write_success(memory, purpose, states[start:stop], step, plan.success[start:stop])
-        write_kept(memory, states[start:stop], plan.kept[start:stop])
-        if success > 0.0 and status.steps_left == 0:
-            status.steps_left, layers_left = PLAN_STEPS, planning.EXTRA_DEPTH
-        factored_model.write_model(memory.model, states, plan.rows, start, stop)
-        decay *= planning.GOAL_DISCOUNT
-        if layers_left > 0:
-            planning.add_successors(plan, start, stop, decay)
-        start, layers_left = stop, layers_left - 1
-    if status.steps_left > 0:
-        planning.solve_goals(plan)
-    return status.steps_left > 0
-
-
-@inlined
-def follow(memory, purpose, state, draws):
-    """The action toward the goals of a purpose, or -1 if there are none."""
-    plan, model, status = memory.goal_plan, memory.model, memory.status[0]
-    planned, step = memory.goal_plan.status[0], draws.step
-    if step < status.idle_until[purpose] and status.idle_changes[purpose] == model.changes[0]:
-        return -1
-    here, values = np.array([state]), np.empty((1, model.n_actions))
-    if write_success(memory, purpose, here, step, values) >= NEARLY_SURE:
-        planned.steps_left = 0
-        kept = np.empty_like(values)
-        write_kept(memory, here, kept)
-        return choose(values[0] * kept[0], draws)
-    current = planned.purpose == purpose and planned.changes == model.changes[0] and plan.place[state] >= 0
-    if not (current and planned.steps_left > 0):
-        found = find_goals(memory, purpose, state, step)
-        while not found and purpose == DISCOVER and 2.0**status.round < GIVE_UP_FACTOR * math.log(step + 2.0):
-            status.round += 1
-            found = find_goals(memory, purpose, state, step)
-        if not found:
-            status.idle_until[purpose], status.idle_changes[purpose] = step + step // 16 + 16, model.changes[0]
-            return -1
-    place = plan.place[state]
-    for action in range(model.n_actions):
-        values[0, action] = planning.goal_value(plan, place, action)
-    action = choose(values[0], draws)
-    success = plan.success[place, action]
-    arrived = success >= NEARLY_SURE or (purpose >= REFINE and success > 0.0)
-    planned.steps_left = 0 if arrived else max(planned.steps_left - (ATTEMPT_STEPS if success > 0.0 else 1), 0)
-    return action
-
-
-@inlined
 def choose_cheapest(memory, state, draws):
     """A greedy action, among equally good ones one with the lowest price."""
     model, q = memory.model, memory.value_q[state]
@@ -292,7 +114,7 @@ def act_directed_model(memory, state, draws):
     """Toward the nearest goal of the first purpose that has any; greedy on Q if none has."""
     discover(memory, state)
     status = memory.status[0]
-    for purpose in range(4):
+    for purpose in range(N_PURPOSES):
         is_due = True
         if purpose == DISCOVER:
             is_due = status.untried > 0 or status.unseen > 0
