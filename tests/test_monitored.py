@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -364,6 +366,14 @@ def test_unseeded_monitors_differ():
     assert len({int(env.reset()[0]["monitor"]) for env in envs}) > 1
 
 
+def test_a_copy_continues_on_its_own():
+    env = monitored(gymnasium.make("CartPole-v1"), "Experts", actions="joint", budget=3)
+    env.reset(seed=0)
+    copies = [copy.deepcopy(env) for _ in range(2)]
+    first, second = ([each.step(i % 8) for i in range(6)] for each in copies)
+    assert all(map(data_equivalence, first, second))
+
+
 # errors
 
 
@@ -397,6 +407,12 @@ def test_errors_say_what_to_write(attempt, message):
     with pytest.raises(MonMDPError, match=message) as error:
         attempt()
     assert "\n" not in str(error.value)
+
+
+def test_the_error_of_a_missing_table_travels_between_processes():
+    with pytest.raises(MonMDPError) as error:
+        monmdp.make("CartPole-v1", "Level")
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
 
 @pytest.mark.parametrize("words", [["train", "CartPole-v1", "Ask"], ["solve", "CartPole-v1", "Ask"]])

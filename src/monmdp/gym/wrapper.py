@@ -32,7 +32,7 @@ def monitored(
     actions: ActionShape = "dict",
     observations: ObservationShape = "dict",
     evaluation_info: bool = True,
-) -> "Monitored":
+) -> gymnasium.Env[Any, Any]:
     """Put a monitor around any Gymnasium environment, with `reward` and `info` as in `MonitoredEnv`.
 
     at: a function of the observation and the environment action that places what needs a place. It returns whether the
