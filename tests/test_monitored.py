@@ -356,9 +356,11 @@ def test_the_environment_inside_does_not_notice():
 
 
 def test_a_monitor_can_end_the_episode():
-    env = monitored(gymnasium.make("CartPole-v1"), "Battery(n=1)")
-    env.reset(seed=0)
-    assert [env.step({"env": i % 2, "monitor": 1})[2] for i in range(2)] == [False, True]
+    """An end at the time limit is no truncation, as in a joined problem."""
+    for limit in (9, 2):
+        env = monitored(gymnasium.make("CartPole-v1", max_episode_steps=limit), "Battery(n=1)")
+        env.reset(seed=0)
+        assert [env.step({"env": i % 2, "monitor": 1})[2:4] for i in range(2)] == [(False, False), (True, False)]
 
 
 def test_unseeded_monitors_differ():
