@@ -65,6 +65,13 @@ def test_enough_answers_are_as_good_as_no_limit():
     assert (curves.observed[:, -1] <= 60).all()
 
 
+def test_a_known_price_that_was_never_paid_is_no_obstacle():
+    """The end of an episode with the button on costs ten times a step, and shows the reward of the coin."""
+    problem = monmdp.make("TwoRoom3x5", "Button")
+    curves = monmdp.train(problem, "DirectedModel(known_monitor=True)", [5, 7, 10], steps=3000, points=1)
+    assert curves.solved.all()
+
+
 def test_noise_is_found_although_each_reward_is_asked_for_once():
     curves = monmdp.train(monmdp.make("Loop(reward_noise=0.2)", "Ask"), "DirectedModel", 3, steps=3000, points=1)
     assert (curves.observed[:, -1] > 4 * 45).all()

@@ -160,7 +160,7 @@ class PlainDirectedModel(PlainAgent):
         """κ(s,a): what is left of a goal after its price, [A]."""
         n, highest, weight = self.problem.n_actions, -self.lowest_paid, self.options.cost_weight
         loss = (1.0 - GOAL_DISCOUNT**weight) / highest if highest > 0.0 else 0.0
-        return [1.0 - loss * self.model.price(state * n + a) if loss > 0.0 else 1.0 for a in range(n)]
+        return [1.0 - loss * min(self.model.price(state * n + a), highest) if loss > 0.0 else 1.0 for a in range(n)]
 
     def serve(self, purpose: int, states: list[int], step: int) -> list[list[float]]:
         """g(s,a) of all actions of some states, [states][A]."""

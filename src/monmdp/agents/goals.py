@@ -73,12 +73,17 @@ def price(memory, pair):
 
 @internal
 def write_kept(memory, states, kept):
-    """Write κ(s,a) = 1 − (1 − γ_W^cost_weight) · price / highest price so far, of states [n] into kept [n, A]."""
+    """Write κ(s,a) = 1 − (1 − γ_W^cost_weight) · price / highest price so far, of states [n] into kept [n, A].
+
+    A known monitor may charge more than ever before, which counts as the highest price.
+    """
     n_actions, highest = memory.q.shape[1], -memory.status[0].lowest_monitor_reward
     loss = (1.0 - planning.GOAL_DISCOUNT**memory.cost_weight) / highest if highest > 0.0 else 0.0
     for i in range(len(states)):
         for action in range(n_actions):
-            kept[i, action] = 1.0 - loss * price(memory, states[i] * n_actions + action) if loss > 0.0 else 1.0
+            kept[i, action] = 1.0
+            if loss > 0.0:
+                kept[i, action] -= loss * min(price(memory, states[i] * n_actions + action), highest)
 
 
 class Limits(NamedTuple):
