@@ -72,6 +72,12 @@ def test_a_known_price_that_was_never_paid_is_no_obstacle():
     assert curves.solved.all()
 
 
+def test_a_known_chance_is_not_compared_with_a_frequency():
+    """An expert that was asked three times in vain seems to answer with chance 1/4, while 1/20 is known."""
+    problem = monmdp.make("Bottleneck", "Experts(never_observable='column', observability=0.05)")
+    assert monmdp.train(problem, "DirectedModel(known_monitor=True)", 5, steps=12_000, points=1).solved.all()
+
+
 def test_noise_is_found_although_each_reward_is_asked_for_once():
     curves = monmdp.train(monmdp.make("Loop(reward_noise=0.2)", "Ask"), "DirectedModel", 3, steps=3000, points=1)
     assert (curves.observed[:, -1] > 4 * 45).all()

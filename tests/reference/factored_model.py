@@ -203,7 +203,9 @@ class PlainModel:
         return self.rate(self.context(pair))
 
     def best_chance(self) -> float:
-        """The most likely showing of all contexts met."""
+        """The most likely showing of all contexts met; nothing is compared with it if the monitor is known."""
+        if self.options.known_monitor:
+            return 0.0
         return max((self.rate(context) for context, times in self.asked.items() if times), default=0.0)
 
     def outcomes_known(self, row: int) -> int:

@@ -246,10 +246,11 @@ def lowest_price(model):
 
 @inlined
 def best_observe_rate(model):
-    """The largest smoothed frequency of observed rewards over monitor pairs tried so far."""
+    """The largest smoothed frequency of observed rewards over monitor pairs tried so far; 0 with a known monitor, whose
+    chances are not compared with frequencies."""
     best = 0.0
     for i in range(len(model.monitor_asked)):
-        if model.monitor_asked[i] > 0:
+        if model.monitor_asked[i] > 0 and not model.known_monitor:
             best = max(best, (model.monitor_observed[i] + 1.0) / (model.monitor_asked[i] + 1.0))
     return best
 
