@@ -219,7 +219,7 @@ def test_without_the_extra(module, write, curves, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
+@needs_tensorboard
 def test_a_folder_without_results(tmp_path, capsys):
-    pytest.importorskip("tensorboard", reason="TensorBoard is an extra: loggers")
     assert main(["export", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 2
     assert "no results folder" in capsys.readouterr().err
