@@ -38,14 +38,14 @@ def base(name: str, **options: Any) -> gymnasium.Env:
 
 
 def play(env: gymnasium.Env, seed: int, steps: int = 40) -> list:
-    """Everything that a learner sees in a game with seeded random actions."""
+    """Everything that a learner sees with seeded random actions: results of resets and steps."""
     env.action_space.seed(seed + 1)
-    game: list = [env.reset(seed=seed)]
+    seen: list = [env.reset(seed=seed)]
     for _ in range(steps):
-        game.append(env.step(env.action_space.sample()))
-        if game[-1][2] or game[-1][3]:
-            game.append(env.reset())
-    return game
+        seen.append(env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    return seen
 
 
 def warnings_of(env: gymnasium.Env) -> set[str]:
@@ -58,7 +58,7 @@ def warnings_of(env: gymnasium.Env) -> set[str]:
 
 @pytest.mark.parametrize("name", [*IDS, MINIGRID])
 def test_every_monitor_around_every_environment_in_every_shape(name):
-    """The checker finds nothing that it does not find in the environment itself; equal seeds give equal games; rewards
+    """The checker finds nothing that it does not find in the environment itself; equal seeds give equal episodes; rewards
     are finite, truthful, and paid only when shown."""
     inner = base(name)
     known = warnings_of(inner)
@@ -68,10 +68,10 @@ def test_every_monitor_around_every_environment_in_every_shape(name):
                 shapes = {"actions": actions, "observations": observations, "at": somewhere}
                 env = monitored(base(name), monitor, **shapes)
                 assert warnings_of(env) <= known, shapes
-                game, again = play(env, 3, 12), play(monitored(base(name), monitor, **shapes), 3, 12)
-                assert all(map(data_equivalence, game, again)), shapes
-                assert all(seen[0] in env.observation_space for seen in game)
-                for _, reward, _, _, info in (entry for entry in game if len(entry) == 5):
+                first, again = play(env, 3, 12), play(monitored(base(name), monitor, **shapes), 3, 12)
+                assert all(map(data_equivalence, first, again)), shapes
+                assert all(seen[0] in env.observation_space for seen in first)
+                for _, reward, _, _, info in (entry for entry in first if len(entry) == 5):
                     shown = info["env_reward"] if info["reward_observed"] else 0.0
                     assert type(reward) is float
                     assert reward == info["monitor_reward"] + shown
@@ -163,10 +163,10 @@ class Changed(gymnasium.Wrapper):
 def test_hidden_rewards_change_nothing(name, monitor):
     """Observations, rewards, infos and ends are the same, number by number."""
     options = {"at": somewhere, "hidden": lambda observation, action: observation[0] < -0.01, "budget": 8}
-    told = play(monitored(Changed(base(name), set()), monitor, **options), 2)
-    games = [entry[4] for entry in told if len(entry) == 5]
-    hidden = {clock for clock, info in enumerate(games, 1) if not info["reward_observed"]}
-    assert len(games) - len(hidden) <= 8
+    seen = play(monitored(Changed(base(name), set()), monitor, **options), 2)
+    infos = [step[4] for step in seen if len(step) == 5]
+    hidden = {clock for clock, info in enumerate(infos, 1) if not info["reward_observed"]}
+    assert len(infos) - len(hidden) <= 8
     assert hidden
     first, second = (
         play(monitored(Changed(base(name), steps), monitor, evaluation_info=False, **options), 2)

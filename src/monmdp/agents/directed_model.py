@@ -16,7 +16,7 @@ from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent
 from monmdp.agents.choices import choose, largest
 from monmdp.agents.goals import DISCOVER, GIVE_UP_FACTOR, LEAST_CHANCE, N_PURPOSES, VISIT, follow, price
-from monmdp.check import Count, NonNegative
+from monmdp.check import Count, NonNegative, Probability
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.kernels.compile import inlined, internal, kernel
@@ -279,7 +279,7 @@ class DirectedModel(Agent):
     beta_certain, beta_uncertain: try environment pairs while log(t + 2) / N is above them; the latter is for pairs
     with different outcomes. Large numbers switch this off.
     accuracy: observe noisy rewards until the 95% interval of their mean is this narrow, as a fraction of the range of
-    all rewards; 1 switches this off.
+    all rewards, and rewards of outcomes that are not rarer than it; 1 switches this off.
     cost_weight: a step at the highest monitor cost seen so far counts like this number of further steps on the way to
     a goal. 0 ignores costs, and then every joint pair is visited for its own sake.
     answers: at most this number of observed rewards is looked for; the agent first tries all environment pairs, then
@@ -295,7 +295,7 @@ class DirectedModel(Agent):
     beta_bar: NonNegative = 10.0
     beta_certain: NonNegative = 0.5
     beta_uncertain: NonNegative = 0.1
-    accuracy: NonNegative = 0.05
+    accuracy: Probability = 0.05
     cost_weight: NonNegative = 1.0
     answers: Count | None = None
     observe: bool = True
