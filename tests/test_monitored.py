@@ -58,8 +58,8 @@ def warnings_of(env: gymnasium.Env) -> set[str]:
 
 @pytest.mark.parametrize("name", [*IDS, MINIGRID])
 def test_every_monitor_around_every_environment_in_every_shape(name):
-    """The checker finds nothing that it does not find in the environment itself; equal seeds give equal episodes; rewards
-    are finite, truthful, and paid only when shown."""
+    """The checker finds nothing that it does not find in the environment itself; equal seeds give equal episodes;
+    rewards are finite, truthful, and paid only when shown."""
     inner = base(name)
     known = warnings_of(inner)
     for monitor in MONITORS:
