@@ -16,6 +16,7 @@ import re
 import warnings
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from itertools import product
 from typing import Any, Generic, TypeVar, cast
@@ -86,11 +87,13 @@ class Registry(Generic[T]):
     """Classes of one kind by name, including those of plug-ins; names are not case-sensitive.
 
     A plug-in is imported when it is looked up or when the registry is iterated. Plug-ins that cannot be used are
-    left out, with one warning each.
+    left out, with one warning each. extra: names and modules of classes that need an optional package; they are
+    imported when they are looked up, and are not iterated.
     """
 
-    def __init__(self, kind: str, base: type[T]) -> None:
+    def __init__(self, kind: str, base: type[T], extra: Mapping[str, str] | None = None) -> None:
         self.kind = kind
+        self._extra = {name.casefold(): (name, module) for name, module in (extra or {}).items()}
         self._base = base
         self._classes: dict[str, type[T]] = {}  # keys are case-folded names, here and below
         self._origins: dict[str, str] = {}
@@ -113,11 +116,17 @@ class Registry(Generic[T]):
         return len(list(iter(self)))
 
     def __contains__(self, name: str) -> bool:
-        return name.casefold() in self._classes or name.casefold() in self._pending
+        return any(name.casefold() in known for known in (self._classes, self._pending, self._extra))
 
     def names(self) -> list[str]:
         """All names, including those of plug-ins, without importing any."""
-        return [entry.__name__ for entry in self._classes.values()] + [p.name for p in self._pending.values()]
+        names = [entry.__name__ for entry in self._classes.values()] + [p.name for p in self._pending.values()]
+        return names + self.extra
+
+    @property
+    def extra(self) -> list[str]:
+        """The names of classes that need an optional package."""
+        return [name for name, _ in self._extra.values()]
 
     def broken(self) -> dict[Plugin, str]:
         """The plug-ins that cannot be used, with the reasons; imports all plug-ins and replaces the warnings."""
@@ -131,6 +140,9 @@ class Registry(Generic[T]):
     def find(self, name: str) -> type[T]:
         """The class called `name`."""
         key = name.casefold()
+        if key in self._extra:
+            extra, module = self._extra[key]
+            return cast(type[T], getattr(import_module(module), extra))
         self._load(key)
         errors = [message for plugin, message in self._broken.items() if plugin.name.casefold() == key]
         if key in self._classes:

@@ -157,7 +157,24 @@ def _extended(module: str, kind: Any, names: tuple[str, ...]) -> Any:
     return namedtuple(kind.__name__, (*kind._fields, *names), module=module)
 
 
-AGENTS: Registry[Agent] = Registry("agent", Agent)
+#: Agents with networks and the module that has them, which is imported when one of them is looked up.
+DEEP = dict.fromkeys(
+    ("DeepDirected", "DeepNaive", "DeepIntrinsic", "DeepOracle", "DeepZero", "DeepIgnore"), "monmdp.deep.agents"
+)
+AGENTS: Registry[Agent] = Registry("agent", Agent, DEEP)
+
+
+@runtime_checkable
+class HasJob(Protocol):
+    """An agent that does not run in the compiled loop."""
+
+    def job(
+        self, problem: Any, steps: int, points: int | None, evaluation: str, defaults: Mapping[str, Any] | None
+    ) -> Any:
+        """The job of this agent in a problem; arguments as for `training.job.Job`."""
+
+    def check_device(self, device: str) -> None:
+        """Raise an error if the agent cannot run on the device "cpu", "cuda" or "auto"."""
 
 
 @runtime_checkable

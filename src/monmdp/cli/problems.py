@@ -68,7 +68,8 @@ class List(Command):
         environment = as_environment("Loop" if self.environment is None else self.environment)
         example = Example(environment, make(environment, self.monitor), chosen=self.environment is not None)
         for registry in registries:
-            _print_kind(console, registry, example)
+            _print_kind(console, registry.kind, registry, list(registry), example)
+        _print_kind(console, "agent with networks", AGENTS, AGENTS.extra, None)
         print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
         if self.environment is None:
             print_line(console, f"{BY_PROBLEM}: monmdp list Hazard Button shows the value for that problem.")
@@ -96,14 +97,18 @@ class Example(NamedTuple):
         )
 
 
-def _print_kind(console: Console, registry: Any, example: Example) -> None:
-    """Every entry of one kind with its options, then the base classes, which explain shared options."""
-    entries = {name: registry.find(name) for name in registry}
+def _print_kind(console: Console, kind: str, registry: Any, names: list[str], example: Example | None) -> None:
+    """Entries of one kind with their options, then the base classes, which explain shared options.
+
+    example: the problem for which defaults are computed; without it they are shown as declared.
+    """
+    entries = {name: registry.find(name) for name in names}
     common = set.intersection(*(set(_declared(entry)) for entry in entries.values()))
     bases = dict.fromkeys(base for entry in entries.values() for base in entry.__mro__ if base not in entries.values())
     rows, shared = [], []
     for name, entry in entries.items():
-        declared, effective = _declared(entry), _effective(entry, example)
+        declared = _declared(entry)
+        effective = declared if example is None else _effective(entry, example)
         options = {o: value for o, value in effective.items() if o not in common or value != declared[o]}
         rows.append(_row(name, entry, options, registry.origin(name)))
     for base in bases:
@@ -112,7 +117,8 @@ def _print_kind(console: Console, registry: Any, example: Example) -> None:
             option: default for option, default in defaults.items() if option in vars(base) and default != "None"
         }:
             shared.append(_row(base.__name__, base, options))
-    for title, cells in ((f"{len(rows)} {registry.kind}s", rows), (f"shared options of {registry.kind}s", shared)):
+    several = kind.replace(registry.kind, f"{registry.kind}s")
+    for title, cells in ((f"{len(rows)} {several}", rows), (f"shared options of {several}", shared)):
         table = terminal((), cells, title)
         table.columns[0].no_wrap = True
         console.print(table, "")

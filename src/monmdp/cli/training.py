@@ -108,6 +108,8 @@ class Train(RunArguments):
     """
 
     agent: Agent = "Directed"
+    observe: Annotated[str | None, option("pixels", metavar="NAME")] = None
+    """What an agent with networks sees, such as DeepDirected: pixels, one-hot, coordinates or "noisy pixels"."""
     save: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for the results: .csv for the curves, .npz for curves and final tables."""
 
@@ -118,7 +120,7 @@ class Train(RunArguments):
         with shared.progress("preparing (the first run compiles kernels)") as update:
             from monmdp.study.runner import train
 
-            curves = train(problem, self.agent, **self.options(update))
+            curves = train(problem, self.agent, observe=self.observe, **self.options(update))
         table = terminal((), _outcome(curves).items(), f"{curves.agent} in {curves.problem.name}")
         files: Contents = [("Curves", self.save, curves.file_content), ("Plot", self.plot, partial(_picture, curves))]
         self.finish(console, curves.summary(), table, files)

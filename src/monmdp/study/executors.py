@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from monmdp import check
+from monmdp.agents.base import HasJob
 from monmdp.machine import SHARE, available_bytes, n_cores
 from monmdp.study.sweep import Batch
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, Job
-from monmdp.training.metrics import new_record
 
 #: Seconds between two reports of progress.
 WATCH_EVERY = 0.1
@@ -107,25 +107,25 @@ class Threads(Executor):
 
 
 def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
-    """Train the seeds of a batch one after the other; a failing seed does not stop the others, unless `fail_fast`."""
+    """Train the seeds of a batch, as many at once as the job can; a failing seed does not stop the others, unless
+    `fail_fast`."""
     job = batch.job
     with contextlib.suppress(Exception):  # the first seed raises it again
         job.prepare()
     started = time.perf_counter()
     finished: dict[int, Finished] = {}
     failures: list[str] = []
-    for seed, progress in zip(batch.seeds, batch.progress, strict=True):
+    for start in range(0, len(batch.seeds), job.lanes):
         if stop[0]:
             break
-        try:
-            result = job.run(seed, new_record(len(job.point_steps)), progress, stop)
-        except Exception as error:
-            if fail_fast:
-                raise
-            failures.append(f"{batch}, seed {seed}: {type(error).__name__}: {error}")
-            continue
-        if progress[0] == job.steps:
-            finished[seed] = result
+        seeds, progress = batch.seeds[start : start + job.lanes], batch.progress[start : start + job.lanes]
+        for seed, own, result in zip(seeds, progress, job.run_together(seeds, progress, stop), strict=True):
+            if isinstance(result, Exception):
+                if fail_fast:
+                    raise result
+                failures.append(f"{batch}, seed {seed}: {type(result).__name__}: {result}")
+            elif own[0] == job.steps:
+                finished[seed] = result
     seconds = time.perf_counter() - started
     return Outcome(Batch(job, tuple(finished)), list(finished.values()), failures, seconds)
 
@@ -141,6 +141,9 @@ def uses_gpu(device: str) -> bool:
 
 def runs_on_gpu(job: Job, device: str) -> bool:
     """Whether a GPU runs a job: with "cuda" always, or an error; with "auto" if there is one that can."""
+    if isinstance(job.agent, HasJob):
+        job.agent.check_device(device)
+        return False
     if not uses_gpu(device):
         return False
     if device == "cuda":

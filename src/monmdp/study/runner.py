@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from monmdp import check
+from monmdp.agents.base import AGENTS, Agent
 from monmdp.errors import MonMDPError, MonMDPWarning, plural
 from monmdp.files import WriteError
 from monmdp.machine import check_memory, n_cores
 from monmdp.problem import MonMDP
 from monmdp.progress import print_message, progress_bar
 from monmdp.protocol import paper_job
+from monmdp.registry import construct
 from monmdp.study.executors import Executor, Outcome, Threads, runs_on_gpu, throttled
 from monmdp.study.results import Results
 from monmdp.study.store import Store
@@ -44,6 +46,7 @@ def train(
     threads: int | None = None,
     progress: Progress | bool | None = None,
     device: str = "cpu",
+    observe: Any = None,
 ) -> Curves:
     """Train an agent, one run per seed, and evaluate its greedy policy at evenly spaced points and at the end.
 
@@ -55,16 +58,20 @@ def train(
     progress: True shows a bar, and a line before an agent is compiled, which takes seconds; None only that line, on a
     terminal; False nothing. A function is called about ten times per second with the number of steps done and of all.
     The seconds of the result do not include compilation on a CPU.
+    observe: for agents with networks, what they see: "pixels", "one-hot", "coordinates", "noisy pixels", or a function
+    (problem, environment state) → array. They run where JAX runs.
     """
     if isinstance(agent, list | tuple):
         raise MonMDPError("train takes one agent; monmdp.compare trains several with the same seeds.")
+    if observe is not None:
+        agent = observing(agent, observe)
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job, settings = everything.job, everything.job.run_settings
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
     what = f"A result of {plural(len(everything.seeds), 'seed')} and {plural(len(job.point_steps) - 1, 'point')}"
     check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")
     executor: Executor = (cpu := Threads(threads, fail_fast=True))
-    batches = cut(everything, max(1, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
+    batches = cut(everything, max(job.lanes, len(everything.seeds) // (BATCHES_PER_THREAD * cpu.threads)))
     on_gpu = runs_on_gpu(job, device)
     if on_gpu:
         from monmdp.study.gpu import GPU
@@ -91,6 +98,13 @@ def train(
         watch()
     ordered = [finished[seed] for seed in everything.seeds]
     return job.collect(settings, list(everything.seeds), ordered, seconds)
+
+
+def observing(agent: Any, observe: Any) -> Any:
+    """An agent with networks that sees this."""
+    if isinstance(agent, Agent):
+        return construct(type(agent), {**vars(agent), "observe": observe})
+    return AGENTS.build(agent, observe=observe)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from monmdp.errors import MonMDPError
 from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
-from monmdp.training.job import Job, PlainJob, on_all_states
+from monmdp.training.job import Job, on_all_states
 from monmdp.training.loop import advance_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record, record_point
 
@@ -22,7 +22,7 @@ class Run:
     """
 
     def __init__(self, job: Job, seed: int) -> None:
-        if isinstance(job, PlainJob):
+        if not hasattr(job, "loop"):
             raise MonMDPError(
                 f"{job.agent_name} is not compiled; only compiled agents can be watched while they learn."
             )

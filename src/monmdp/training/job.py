@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any
@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasRemarks, memory_bytes, new_memory, own_options
+from monmdp.agents.base import AGENTS, Agent, HasJob, HasRemarks, memory_bytes, new_memory, own_options
 from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
@@ -162,6 +162,8 @@ class Job(Target):
     """
 
     agent_code: str | None = None
+    #: Seeds that are trained together.
+    lanes = 1
     _failure: MonMDPError | None = None
 
     def __init__(
@@ -209,6 +211,16 @@ class Job(Target):
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
         return record, self.tables(self._run(seed, self.point_steps, record, progress, stop))
+
+    def run_together(self, seeds: Sequence[int], progress: Integers, stop: Integers) -> list[Finished | Exception]:
+        """Train at most `lanes` seeds, with their progress [seeds, 2]; a seed that fails does not stop the others."""
+        results: list[Finished | Exception] = []
+        for seed, own in zip(seeds, progress, strict=True):
+            try:
+                results.append(self.run(seed, new_record(len(self.point_steps)), own, stop))
+            except Exception as error:
+                results.append(error)
+        return results
 
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the loop, or load it from disk, so that the time of a run does not include it.
@@ -336,7 +348,11 @@ def job_of(
     """The job of a compiled agent or of one in plain Python."""
     if is_plain(agent):
         return PlainJob(problem, PlainAgent(agent), steps, points, evaluation, (defaults or {}).get("minimum_reward"))
-    return Job(problem, agent, steps, points, evaluation, defaults)
+    built = AGENTS.build(agent)
+    if isinstance(built, HasJob):
+        own: Job = built.job(problem, steps, points, evaluation, defaults)
+        return own
+    return Job(problem, built, steps, points, evaluation, defaults)
 
 
 def on_all_states(problem: MonMDP, tables: list[np.ndarray], missing: float) -> np.ndarray:

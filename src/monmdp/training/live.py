@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasDiscovery, Transition, memory_bytes, new_memory
+from monmdp.agents.base import AGENTS, Agent, HasDiscovery, HasJob, Transition, memory_bytes, new_memory
 from monmdp.agents.choices import Draws
 from monmdp.environments import Rule
 from monmdp.errors import MonMDPError, plural, shown
@@ -87,6 +87,8 @@ def train_live(
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
     chosen = AGENTS.build(agent)
+    if isinstance(chosen, HasJob):
+        raise MonMDPError(f"{type(chosen).__name__} trains in problems made by monmdp.make, not live.")
     options = chosen.filled({"alpha": 1.0})
     if reward_range is not None:
         options = options.filled(options.defaults(_bounds(env, reward_range, discount)))

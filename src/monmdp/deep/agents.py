@@ -1,0 +1,165 @@
+"""Options of agents with neural networks; nothing here needs JAX.
+
+All agents share one loop (`learner`): double Q-learning on R̂ + r_M from replay, with networks in place of tables.
+
+DeepDirected:   explores toward the least visited pair, guided by the reach network Ŝ; otherwise greedy on Q
+DeepNaive:      ε-greedy
+DeepIntrinsic:  ε-greedy; the target has a bonus / √N(s,a)
+DeepOracle:     ε-greedy; sees every reward, hidden or not
+DeepZero:       ε-greedy; takes a hidden reward for zero
+DeepIgnore:     ε-greedy; learns Q only from steps whose reward was observed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Annotated, Any, ClassVar, Literal
+
+from monmdp import check
+from monmdp.agents.base import Agent
+from monmdp.agents.schedules import Schedule
+from monmdp.check import Count, Discount, NonNegative, Probability
+from monmdp.errors import MonMDPError, shown
+from monmdp.exact.structure import Bounds
+from monmdp.problem import MonMDP
+from monmdp.training.job import Job
+from monmdp.world import World
+
+#: Measured on one core: seconds of an update and of a recording point, for the default networks and Empty + Ask.
+STEP_SECONDS, POINT_SECONDS = 6e-3, 2e-3
+
+
+def sizes(value: Any, what: str) -> None:
+    """Check the sizes of hidden layers."""
+    if not isinstance(value, (tuple, list)) or not value:
+        raise MonMDPError(f"{what} must be a list of sizes of layers, such as (256, 256), not {shown(value)}.")
+    for size in value:
+        check.whole(size, 1, f"A size in {what[0].lower()}{what[1:]}", 2**16)
+
+
+Sizes = Annotated[tuple[int, ...], sizes]
+Rate = Annotated[float, partial(check.finite, least=1e-9, most=1.0)]
+Bins = Annotated[int, partial(check.whole, least=2, most=1000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepAgent(Agent):
+    """Double Q-learning with networks and a reward model; sees observations of environment states.
+
+    observe: pixels, one-hot, coordinates or noisy pixels, or a function (problem, environment state) → array.
+    epsilon: probability of a random action.
+    hidden: sizes of the hidden layers of every network.
+    learning_rate: that of Adam at the start; it falls along a cosine to last_learning_rate times that value.
+    batch: transitions per update. every: steps between two updates.
+    balance: replay draws a transition with probability ∝ 1 / N(s,a)^balance: 0 all steps alike, 1 all pairs alike.
+    tracking: fraction of the way to the networks that target networks go at every update.
+    bins: bins of a value's distribution.
+    minimum_reward: lower bound of rewards, assumed where none was observed; by default the paper's on its problems,
+    else the smallest visible reward.
+    """
+
+    observe: Any = "pixels"
+    epsilon: Schedule = (1.0, 0.0)
+    hidden: Sizes = (128, 128)
+    learning_rate: Rate = 1e-3
+    last_learning_rate: Probability = 0.02
+    batch: Count = 64
+    every: Count = 1
+    balance: Probability = 0.5
+    tracking: Probability = 0.02
+    bins: Bins = 51
+    minimum_reward: float | None = None
+
+    #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
+    hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
+    #: Whether the agent explores toward goals.
+    directed: ClassVar[bool] = False
+
+    def defaults(self, bounds: Bounds) -> dict[str, Any]:
+        return {"minimum_reward": bounds.minimum_reward}
+
+    def job(
+        self, problem: MonMDP, steps: int, points: int | None, evaluation: str, defaults: Mapping[str, Any] | None
+    ) -> Job:
+        """The job of this agent in a problem."""
+        if find_spec("jax") is None or find_spec("optax") is None:
+            kind = type(self).__name__
+            raise MonMDPError(f"{kind} needs JAX and Optax; install them with: pip install 'monmdp[deep]'")
+        from monmdp.deep.job import DeepJob
+
+        return DeepJob(problem, self, steps, points, evaluation, defaults)
+
+    def check_device(self, device: str) -> None:
+        """JAX chooses the device; an error if that should be a GPU and is not."""
+        import jax
+
+        if device == "cuda" and jax.default_backend() == "cpu":
+            raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
+
+    def memory_bytes(self, world: World, steps: int) -> int:
+        """Approximate size of one run: four copies of three networks, and 64 bytes per step."""
+        wide, pairs = max(self.hidden), world.n_states * world.n_actions
+        weights = 3 * wide * (wide + 2048) + wide * (pairs + 2 * self.bins * world.n_actions)
+        return 4 * 5 * weights + 64 * steps
+
+    def planning_seconds(self, world: World) -> tuple[float, float]:
+        """Approximate seconds of a step and of a recording point."""
+        return STEP_SECONDS / self.every, POINT_SECONDS
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepNaive(DeepAgent):
+    """ε-greedy double Q-learning with a reward model, from pictures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepDirected(DeepAgent):
+    """Directed exploration from pictures: a reach network for all goals in place of successor functions.
+
+    beta_bar: the agent explores while β = log(t + 2) / N(goal) is larger.
+    epsilon: probability of a random action on the way to a goal.
+    goal_discount: discount of the reach network.
+    goal_steps: steps after which a goal that was not reached is chosen again.
+    """
+
+    epsilon: Schedule = 0.05
+    beta_bar: NonNegative = 0.3
+    goal_discount: Discount = 0.95
+    goal_steps: Count = 60
+
+    directed: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepIntrinsic(DeepAgent):
+    """ε-greedy double Q-learning with an intrinsic reward for novelty, from pictures.
+
+    bonus: the intrinsic reward of a first visit.
+    """
+
+    bonus: NonNegative = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepOracle(DeepAgent):
+    """ε-greedy double Q-learning from pictures that is given every reward, hidden or not."""
+
+    hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "zero"  # there are none
+    sees_everything: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepZero(DeepAgent):
+    """ε-greedy double Q-learning from pictures that takes a hidden reward for zero."""
+
+    hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "zero"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepIgnore(DeepAgent):
+    """ε-greedy double Q-learning from pictures, only from steps whose reward was observed."""
+
+    hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "ignore"

@@ -1,0 +1,33 @@
+"""A multilayer perceptron with layer normalisation.
+
+h ← relu(g ⊙ (z − mean z) / √(var z + 10⁻⁵) + c),  z = W h + b,  for every hidden layer; the output is W h + b
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Layers = list[dict[str, jax.Array]]
+
+
+def new_layers(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: int, last_bias: Any = 0.0) -> Layers:
+    """Random weights, normal with variance 2 / inputs; the last layer starts at zero weights and a given bias."""
+    layers, before = [], inputs
+    for part, size in zip(jax.random.split(key, len(hidden)), hidden, strict=True):
+        weights = jax.random.normal(part, (before, size)) * jnp.sqrt(2.0 / before)
+        zeros = jnp.zeros(size)
+        layers.append({"weights": weights, "bias": zeros, "gain": zeros + 1.0, "shift": zeros})
+        before = size
+    layers.append({"weights": jnp.zeros((before, outputs)), "bias": jnp.zeros(outputs) + last_bias})
+    return layers
+
+
+def network(layers: Layers, inputs: jax.Array) -> jax.Array:
+    """Outputs [..., outputs] of inputs [..., inputs]."""
+    values = inputs
+    for layer in layers[:-1]:
+        z = values @ layer["weights"] + layer["bias"]
+        z = (z - z.mean(-1, keepdims=True)) * jax.lax.rsqrt(z.var(-1, keepdims=True) + 1e-5)
+        values = jax.nn.relu(layer["gain"] * z + layer["shift"])
+    return values @ layers[-1]["weights"] + layers[-1]["bias"]

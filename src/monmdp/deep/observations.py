@@ -1,0 +1,108 @@
+"""Observation functions: what an agent sees in place of the environment's state.
+
+o = f(s_E) + σ ξ, with ξ standard normal in every number and σ = 0 except for noisy pixels. The monitor's state and all
+actions are finite and visible; they are not part of f.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from monmdp import check
+from monmdp.errors import MonMDPError, nearest, shown
+from monmdp.problem import MonMDP
+from monmdp.render.image import draw_grid
+
+#: Longest side of a picture in pixels, if the grid is not larger; colour of the agent; σ of noisy pixels.
+PICTURE, AGENT, NOISE = 16, (0.14, 0.41, 0.77), 0.05
+
+Singles = npt.NDArray[np.float32]
+
+
+class Observations(NamedTuple):
+    """Observations [environment states, numbers], and the standard deviation of the noise in each number."""
+
+    table: Singles
+    noise: float
+
+
+def pixels(problem: MonMDP) -> np.ndarray:
+    """A small picture per state, [states, height, width, 3] from -1 to 1: tiles, buttons, and the agent's cell in blue.
+
+    States without positions are drawn as a row of white cells.
+    """
+    table = problem.environment
+    layout, n_states = table.layout, len(table.states)
+    rows, columns = (1, n_states) if layout is None else (layout.rows, layout.columns)
+    cell = max(1, PICTURE // max(rows, columns))
+    empty = np.ones((rows * cell, columns * cell, 3))
+    if layout is not None:
+        from PIL import Image
+
+        small = draw_grid(problem).resize((columns * cell, rows * cell), Image.Resampling.BOX)
+        empty = np.asarray(small) / 255.0
+    pictures = np.repeat(empty[None], n_states, 0)
+    for state in range(n_states):
+        row, column = (0, state) if layout is None else layout.cells[state]
+        pictures[state, row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = AGENT
+    return 2.0 * pictures - 1.0
+
+
+def one_hot(problem: MonMDP) -> np.ndarray:
+    """The index of the state as a unit vector."""
+    return np.eye(len(problem.environment.states))
+
+
+def coordinates(problem: MonMDP) -> np.ndarray:
+    """Row and column of the agent, from -1 to 1; without positions, the index of the state."""
+    layout, n_states = problem.environment.layout, len(problem.environment.states)
+    places = np.arange(n_states)[:, None] if layout is None else np.array(layout.cells)
+    scaled: np.ndarray = 2.0 * places / np.maximum(places.max(0), 1) - 1.0
+    return scaled
+
+
+OBSERVATIONS: dict[str, Callable[[MonMDP], np.ndarray]] = {
+    "pixels": pixels,
+    "one-hot": one_hot,
+    "coordinates": coordinates,
+    "noisy pixels": pixels,
+}
+
+
+def observations(problem: MonMDP, observe: Any) -> Observations:
+    """The observations of all environment states by a name or by a function (problem, state) → array, checked."""
+    if isinstance(observe, str):
+        if observe not in OBSERVATIONS:
+            raise MonMDPError(f"There is no observation called {shown(observe)}. {nearest(observe, OBSERVATIONS)}")
+        given = list(OBSERVATIONS[observe](problem))
+    elif callable(observe):
+        with check.user_code(observe):
+            given = [observe(problem, state) for state in range(len(problem.environment.states))]
+    else:
+        names = ", ".join(OBSERVATIONS)
+        raise MonMDPError(f"observe must be one of {names}, or a function (problem, state) → array, not {observe!r}.")
+    rows = [_numbers(problem, state, value) for state, value in enumerate(given)]
+    for state, row in enumerate(rows):
+        if row.shape != rows[0].shape:
+            raise MonMDPError(
+                f"All observations must have one shape, but that of state {problem.environment.state_label(state)} has "
+                f"{row.shape}, and that of {problem.environment.state_label(0)} {rows[0].shape}."
+            )
+    table = np.stack(rows).reshape(len(rows), -1)
+    if table.shape[1] == 0:
+        raise MonMDPError("An observation must have at least one number.")
+    return Observations(table, NOISE if observe == "noisy pixels" else 0.0)
+
+
+def _numbers(problem: MonMDP, state: int, value: Any) -> Singles:
+    """One observation as numbers, all finite."""
+    where = f"The observation of state {problem.environment.state_label(state)}"
+    try:
+        row = np.asarray(value, np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise MonMDPError(f"{where} must be an array of numbers, not {shown(value)}.") from None
+    if not np.all(np.isfinite(row)):
+        raise MonMDPError(f"{where} has a number that is NaN or infinite.")
+    return row

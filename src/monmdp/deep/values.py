@@ -1,0 +1,39 @@
+"""Double Q-learning with a distribution over bins (`heads`).
+
+target = r + γ Q⁻(o′, argmax_a Q(o′, a)), or r after termination; r = R̂(o, a) + r_M (+ bonus / √N)
+loss = Σ_i w_i H(two-hot(target_i), Q(o_i, a_i)) / Σ_i w_i
+"""
+
+import jax
+import jax.numpy as jnp
+
+from monmdp.deep import heads
+from monmdp.deep.networks import Layers, network
+
+
+def q_logits(layers: Layers, inputs: jax.Array, n_bins: int) -> jax.Array:
+    """Logits [..., A, bins] of inputs [..., inputs]."""
+    outputs = network(layers, inputs)
+    return outputs.reshape(*outputs.shape[:-1], -1, n_bins)
+
+
+def q_values(layers: Layers, inputs: jax.Array, bins: jax.Array) -> jax.Array:
+    """Action values [..., A]."""
+    return heads.value(q_logits(layers, inputs, len(bins)), bins)
+
+
+def q_targets(
+    layers: Layers, slow: Layers, rewards: jax.Array, next_inputs: jax.Array, discounts: jax.Array, bins: jax.Array
+) -> jax.Array:
+    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination."""
+    best = q_values(layers, next_inputs, bins).argmax(-1)
+    ahead = jnp.take_along_axis(q_values(slow, next_inputs, bins), best[:, None], -1)[:, 0]
+    return rewards + discounts * ahead
+
+
+def q_loss(
+    layers: Layers, inputs: jax.Array, actions: jax.Array, targets: jax.Array, weights: jax.Array, bins: jax.Array
+) -> jax.Array:
+    """The mean cross-entropy of the actions taken [n], weighted [n]; 0 if all weights are."""
+    logits = q_logits(layers, inputs, len(bins))[jnp.arange(len(actions)), actions]
+    return (weights * heads.loss(logits, targets, bins)).sum() / jnp.maximum(weights.sum(), 1.0)

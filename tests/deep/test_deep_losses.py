@@ -1,0 +1,224 @@
+"""Networks, losses, replay, goals and the world of deep agents on small numbers, against NumPy and the plain step."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="the extra deep is not installed")
+pytest.importorskip("optax", reason="the extra deep is not installed")
+
+import jax.numpy as jnp
+
+import monmdp
+from monmdp.deep import codes, goals, heads, reach, replay, rewards, values, world
+from monmdp.deep.networks import network, new_layers
+from monmdp.simulation import Simulation
+from monmdp.world import compact
+
+#: Compiled as a whole, which takes less time than one operation after the other.
+network = jax.jit(network)
+q_targets, q_loss, modelled_rewards = (
+    jax.jit(values.q_targets),
+    jax.jit(values.q_loss),
+    jax.jit(rewards.modelled_rewards),
+)
+reach_targets = jax.jit(reach.reach_targets, static_argnums=5)
+reach_loss = jax.jit(reach.reach_loss, static_argnums=5)
+BINS = np.array([-2.0, 0.0, 1.0, 3.0])
+N_ACTIONS, N_GOALS, N_INPUTS = 3, 5, 4
+
+
+def layers_of(outputs, seed=0):
+    """Random layers in double precision as plain arrays."""
+    random = np.random.default_rng(seed)
+    shapes = jax.eval_shape(lambda: new_layers(jax.random.key(seed), N_INPUTS, (6, 5), outputs))
+    return jax.tree.map(lambda array: random.normal(size=array.shape), shapes)
+
+
+def forward(layers, x):
+    """The network in NumPy."""
+    for layer in layers[:-1]:
+        z = x @ layer["weights"] + layer["bias"]
+        z = (z - z.mean(-1, keepdims=True)) / np.sqrt(z.var(-1, keepdims=True) + 1e-5)
+        x = np.maximum(layer["gain"] * z + layer["shift"], 0.0)
+    return x @ layers[-1]["weights"] + layers[-1]["bias"]
+
+
+def softmax(z):
+    """Probabilities of logits."""
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def values_of(layers, x):
+    """Action values in NumPy."""
+    return softmax(forward(layers, x).reshape(len(x), -1, len(BINS))) @ BINS
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture
+def batch():
+    random = np.random.default_rng(7)
+    return random.normal(size=(6, N_INPUTS)), random.normal(size=(6, N_INPUTS)), np.array([0, 2, 1, 1, 0, 2])
+
+
+def cross_entropy(logits, target):
+    """By the definition of two-hot, one number at a time."""
+    upper = min(max(int(np.searchsorted(BINS, target)), 1), len(BINS) - 1)
+    share = np.clip((target - BINS[upper - 1]) / (BINS[upper] - BINS[upper - 1]), 0.0, 1.0)
+    logs = np.log(softmax(logits))
+    return -(1.0 - share) * logs[upper - 1] - share * logs[upper]
+
+
+def test_network_is_that_of_the_equation(batch):
+    layers = layers_of(7)
+    np.testing.assert_allclose(network(layers, batch[0]), forward(layers, batch[0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [(2.0, [0, 0, 0.5, 0.5]), (-2.0, [1, 0, 0, 0]), (-0.5, [0.25, 0.75, 0, 0]), (9.0, [0, 0, 0, 1]), (3.0, [0, 0, 0, 1])],
+)  # fmt: skip
+def test_two_hot(x, expected):
+    np.testing.assert_allclose(heads.two_hot(jnp.array(x), jnp.array(BINS)), expected, atol=1e-12)
+
+
+def test_bins_are_even_in_symlog_and_contain_their_range():
+    bins = heads.new_bins(-100.0, 3.0, 21).astype(float)
+    assert bins[0] < -100.0
+    assert bins[-1] > 3.0
+    gaps = np.diff(np.sign(bins) * np.log1p(np.abs(bins)))
+    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-4)
+    first = heads.value(heads.near_zero(jnp.array(bins)), jnp.array(bins))
+    assert abs(first) < 0.01 * 103.0
+
+
+def test_q_targets_and_loss(batch):
+    x, ahead, actions = batch
+    layers, slow = layers_of(N_ACTIONS * len(BINS), 1), layers_of(N_ACTIONS * len(BINS), 2)
+    rewards, discounts = np.array([0.0, 1.0, -0.5, 2.0, 0.3, 0.0]), np.array([0.9, 0.0, 0.9, 0.9, 0.0, 0.9])
+    best = values_of(layers, ahead).argmax(1)
+    expected = rewards + discounts * values_of(slow, ahead)[np.arange(6), best]
+    targets = q_targets(layers, slow, rewards, ahead, discounts, jnp.array(BINS))
+    np.testing.assert_allclose(targets, expected, rtol=1e-7)
+    weights, logits = np.array([1.0, 0, 1, 1, 0, 1]), forward(layers, x).reshape(6, N_ACTIONS, -1)
+    losses = [cross_entropy(logits[i, a], expected[i]) for i, a in enumerate(actions)]
+    loss = q_loss(layers, x, actions, targets, weights, jnp.array(BINS))
+    np.testing.assert_allclose(loss, np.average(losses, weights=weights), rtol=1e-7)
+    assert q_loss(layers, x, actions, targets, 0.0 * weights, jnp.array(BINS)) == 0.0
+
+
+def test_rewards_that_were_never_observed_have_the_lower_bound(batch):
+    x, _, actions = batch
+    layers, seen = layers_of(N_ACTIONS * len(BINS), 3), np.array([True, False, True, False, True, True])
+    model = modelled_rewards(layers, x, actions, seen, jnp.array(-10.0), jnp.array(BINS))
+    expected = np.where(seen, values_of(layers, x)[np.arange(6), actions], -10.0)
+    np.testing.assert_allclose(model, expected, rtol=1e-7)
+
+
+def test_reach_targets_and_loss(batch):
+    x, ahead, actions = batch
+    layers, slow = layers_of(N_ACTIONS * N_GOALS, 4), layers_of(N_ACTIONS * N_GOALS, 5)
+    next_goals, ended = np.array([0, 1, 4, 2, 3, 0]), np.array([False, True, False, False, True, False])
+    expected = np.zeros((6, N_GOALS))
+    for i in range(6):
+        for g in range(N_GOALS):
+            chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1]).reshape(N_ACTIONS, N_GOALS)[:, g]))
+            expected[i, g] = 1.0 if next_goals[i] == g else 0.0 if ended[i] else 0.95 * chances.max()
+    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, N_ACTIONS)
+    np.testing.assert_allclose(targets, expected, rtol=1e-7)
+    visited = np.array([True, True, False, True, False])
+    p = 1.0 / (1.0 + np.exp(-forward(layers, x).reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
+    entropy = -expected * np.log(p) - (1.0 - expected) * np.log(1.0 - p)
+    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), N_ACTIONS)
+    np.testing.assert_allclose(loss, entropy[:, visited].mean(), rtol=1e-7)
+
+
+def test_gradients_agree_with_finite_differences(batch):
+    x, _, actions = batch
+    targets, bins = np.array([0.1, 2.0, -1.0, 0.9, 0.3, 2.5]), jnp.array(BINS)
+    goal_targets = np.random.default_rng(8).uniform(size=(6, N_GOALS))
+    cases = {
+        "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
+        "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
+        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), N_ACTIONS)),
+    }
+    for name, (outputs, loss) in cases.items():
+        layers = layers_of(outputs, 6)
+        gradient, loss = jax.jit(jax.grad(loss))(layers), jax.jit(loss)
+        direction = jax.tree.map(lambda array: np.random.default_rng(9).normal(size=array.shape), layers)
+        shifted = [loss(jax.tree.map(lambda w, d, h=h: w + h * d, layers, direction)) for h in (1e-5, -1e-5)]
+        slope = sum(jax.tree.leaves(jax.tree.map(lambda g, d: float((g * d).sum()), gradient, direction)))
+        assert (shifted[0] - shifted[1]) / 2e-5 == pytest.approx(slope, rel=1e-4), name
+
+
+def test_codes_of_exact_and_of_noisy_pictures():
+    random, table, encode = np.random.default_rng(3), np.eye(3, 50), jax.jit(codes.encode)
+    for noise, room in ((0.0, 3), (0.05, 6)):
+        found, memory = [], codes.new_codes(room, 50)
+        for state in [0, 1, 0, 2, 1, 1, 2, 0] * 10:
+            seen = table[state] + noise * random.normal(size=50)
+            code, memory = encode(memory, seen, codes.radius(noise, 50))
+            found.append((state, int(code)))
+        assert len(set(found)) == 3
+        np.testing.assert_allclose(memory.prototypes[:3], table, atol=5 * noise / np.sqrt(20) + 1e-9)
+    assert int(encode(codes.Codes(table, np.ones(3, int)), 2.0 * table[1], 0.0)[0]) == 1  # no room: the nearest
+    mean, factor = codes.scale(memory._replace(prototypes=jnp.array([*table, *np.full((3, 50), 9.0)])))
+    np.testing.assert_allclose(mean, table.mean(0))
+    assert float(factor) == pytest.approx((table.var(0).mean() + codes.SMALLEST) ** -0.5)
+
+
+def test_replay_is_balanced_between_pairs():
+    pairs, counts = np.array([0] * 90 + [1] * 9 + [2] + [0] * 20), np.array([90, 9, 1])
+    for balance in (0.0, 0.5, 1.0):
+        allowed = np.arange(120) < 100
+        weights = replay.weights(jnp.array(pairs), jnp.array(counts), allowed, balance)
+        drawn = np.asarray(replay.draw(jax.random.key(0), weights, 20_000))
+        assert drawn.max() < 100
+        expected = counts**-balance * counts
+        np.testing.assert_allclose(np.bincount(pairs[drawn]) / 20_000, expected / expected.sum(), atol=0.015)
+
+
+def test_goals():
+    visits, seen = jnp.array([[3, 1], [1, 2], [0, 0], [5, 1]]), jnp.array([True, True, False, True])
+    assert int(goals.least_visits(visits, seen)) == 1
+    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6]])
+    assert int(goals.choose_goal(visits, seen, reach, 1)) == 2  # it is there: (1, 0)
+    assert int(goals.choose_goal(visits, seen, reach, 2)) == 7  # the closest of (0, 1), (1, 0), (3, 1)
+    assert int(goals.toward(7, reach, 2)) == 1
+    assert int(goals.toward(2, reach, 2)) == 0
+    assert int(goals.toward(2, reach, 1)) == 0
+    assert float(goals.ratio(8, jnp.array(4))) == pytest.approx(np.log(10) / 4)
+    assert np.isinf(goals.ratio(8, jnp.array(0)))
+
+
+@pytest.mark.parametrize(
+    ("environment", "monitor"), [("RiverSwim", "Random(p=0.4)"), ("Walk(reward_noise=0.5)", "Button")]
+)
+def test_steps_are_those_of_the_plain_simulation(environment, monitor):
+    problem, seed, n = monmdp.make(environment, monitor), 5, 300
+    arrays, simulation = compact(problem), Simulation(problem, seed)
+    device, draws = world.on_device(arrays), world.draws_of(seed, n, noisy=True)
+    states, random = np.flatnonzero(problem.reachable), np.random.default_rng(0)
+    step = jax.jit(
+        lambda t, pair: world.take_step(jax.tree.map(jnp.array, device), jax.tree.map(jnp.array, draws), t, pair)
+    )
+    episode = 0
+    assert states[world.start_state(device, draws.start[0])] == simulation.state
+    for t in range(n):
+        action = int(random.integers(problem.n_actions))
+        result = step(t, int(np.searchsorted(states, simulation.state)) * problem.n_actions + action)
+        plain = simulation.step(action)
+        assert (bool(result.observed), bool(result.terminated)) == (plain.observed, plain.terminated)
+        assert float(result.env_reward) == pytest.approx(plain.env_reward, rel=1e-5, abs=1e-6)
+        assert float(result.monitor_reward) == pytest.approx(plain.monitor_reward)
+        if plain.terminated or plain.truncated:
+            episode += 1
+            simulation.restart()
+            assert states[world.start_state(device, draws.start[episode])] == simulation.state
+        else:
+            assert states[result.next_state] == simulation.state
