@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax", reason="the extra deep is not installed")
-pytest.importorskip("optax", reason="the extra deep is not installed")
+pytest.importorskip("jax", reason="the extra deep is not installed")
 
+import jax
 import jax.numpy as jnp
 
 import monmdp
@@ -81,7 +81,7 @@ def test_network_is_that_of_the_equation(batch):
 
 @pytest.mark.parametrize(
     ("x", "expected"),
-    [(2.0, [0, 0, 0.5, 0.5]), (-2.0, [1, 0, 0, 0]), (-0.5, [0.25, 0.75, 0, 0]), (9.0, [0, 0, 0, 1]), (3.0, [0, 0, 0, 1])],
+    [(2.0, [0, 0, 0.5, 0.5]), (-2.0, [1, 0, 0, 0]), (-0.5, [0.25, 0.75, 0, 0]), (9.0, [0, 0, 0, 1])],
 )  # fmt: skip
 def test_two_hot(x, expected):
     np.testing.assert_allclose(heads.two_hot(jnp.array(x), jnp.array(BINS)), expected, atol=1e-12)

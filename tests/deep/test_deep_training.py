@@ -22,10 +22,10 @@ from monmdp.protocol import paper_job
 from monmdp.training.metrics import METRICS
 
 #: One size of everything, so that one program is compiled for each of two kinds of agents.
-STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.05"
+STEPS, SMALL = 700, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.05"
 DIRECTED = f"DeepDirected({SMALL})"
 #: A run that is cut short.
-EARLY = np.array([0, 200])
+EARLY = np.array([0, 60])
 RIVALS = [name for name in DEEP if name != "DeepDirected"]
 
 
@@ -115,8 +115,8 @@ def test_rivals_learn_differently(problem):
 
 def test_every_option_reaches_the_program(problem):
     other = {
-        "observe": "one-hot", "epsilon": 0.5, "hidden": (16,), "learning_rate": 0.1, "last_learning_rate": 0.5, "batch": 7,
-        "every": 3, "balance": 0.1, "tracking": 0.3, "bins": 9, "minimum_reward": -3.0, "beta_bar": 0.9,
+        "observe": "one-hot", "epsilon": 0.5, "hidden": (16,), "learning_rate": 0.1, "last_learning_rate": 0.5,
+        "batch": 7, "every": 3, "balance": 0.1, "tracking": 0.3, "bins": 9, "minimum_reward": -3.0, "beta_bar": 0.9,
         "goal_discount": 0.5, "goal_steps": 5, "bonus": 0.7,
     }  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_a_run_that_diverges_is_an_error_and_is_not_saved(problem, tmp_path):
         return np.full(675, 1e18 * 2.0**state)
 
     agent = dataclasses.replace(monmdp.AGENTS.build(DIRECTED), observe=huge)
-    with pytest.raises(MonMDPError, match="seed 0, diverged before step 100: a loss or value is not finite"):
+    with pytest.raises(MonMDPError, match="seed 0, diverged before step 70: a loss or value is not finite"):
         monmdp.train(problem, agent, steps=STEPS, points=10)
     report = monmdp.run_sweep(
         Sweep(["Loop"], ["Ask"], [agent], seeds=1, steps=STEPS, points=10, discount=0.9), tmp_path

@@ -22,6 +22,7 @@ from monmdp.deep.observations import observations
 from monmdp.deep.world import Draws, draws_of, on_device
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
+from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.kernels.stepping import draw_reward
 from monmdp.problem import Booleans, Integers, MonMDP
@@ -33,8 +34,13 @@ from monmdp.training.metrics import Tally, count_step, new_record, record_point
 if TYPE_CHECKING:
     from monmdp.deep.agents import DeepAgent
 
-#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up: rounding
-#: depends on the place and the number of runs, but not on what the others do.
+#: The folder of compiled programs, unless the user has chosen one for JAX.
+PROGRAMS = cache_folder().parent / "jax"
+if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
+    jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
+
+#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
+#: rounding depends on the place and the number of runs, but not on what the others do.
 LANES = 32
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
@@ -110,7 +116,7 @@ class DeepJob(Job):
             return
         kind, place = type(self.agent).__name__, jax.default_backend()
         if announce is not None:
-            announce(f"Compiling {kind} for the {place} (once per process, about 20 s) …")
+            announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
         self._train([0], self.point_steps[:1], np.zeros((1, 2), np.int64), np.zeros(1, np.int64))
         self._prepared = True
 

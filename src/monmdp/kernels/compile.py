@@ -18,7 +18,7 @@ from monmdp.errors import MonMDPWarning
 from monmdp.registry import is_built_in
 
 #: Folders without kernels and without constants that are compiled into kernels.
-WITHOUT_KERNELS = ("study", "paper", "figures", "report", "cli")
+WITHOUT_KERNELS = ("deep", "study", "paper", "figures", "report", "cli")
 
 
 class KernelCacheWarning(MonMDPWarning):
