@@ -10,7 +10,7 @@ import monmdp
 from monmdp.kernels.compile import cache_folder
 
 #: Folders above the library, without kernels.
-ABOVE = {"study", "paper", "figures", "report", "cli"}
+ABOVE = {"deep", "study", "paper", "figures", "report", "cli"}
 
 
 def test_any_change_in_the_library_changes_the_folder(tmp_path):

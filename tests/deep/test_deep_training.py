@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pickle
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ from monmdp.protocol import paper_job
 from monmdp.training.metrics import METRICS
 
 #: One size of everything, so that one program is compiled for each of two kinds of agents.
-STEPS, SMALL = 700, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.05"
+STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
 DIRECTED = f"DeepDirected({SMALL})"
 #: A run that is cut short.
 EARLY = np.array([0, 60])
@@ -139,6 +140,13 @@ def test_sweeps_resume_with_the_same_rows(curves, tmp_path):
     assert table["observed"].to_numpy().reshape(2, -1).tolist() == curves.observed.tolist()
 
 
+def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
+    job = pickle.loads(pickle.dumps(paper_job(problem, DIRECTED, STEPS, 10)))
+    progress = np.zeros((2, 2), np.int64)
+    job.run_together([0, 2], progress, np.ones(1, np.int64))
+    assert (progress[:, 0] < STEPS).all()
+
+
 def test_command_line(capsys):
     size = ["--seeds", "1", "--steps", str(STEPS), "--points", "10", "--discount", "0.9"]
     assert main(["train", "Loop", "Ask", "--agent", DIRECTED, "--observe", "pixels", *size, "--json"]) == 0
@@ -158,7 +166,7 @@ def test_a_run_that_diverges_is_an_error_and_is_not_saved(problem, tmp_path):
         return np.full(675, 1e18 * 2.0**state)
 
     agent = dataclasses.replace(monmdp.AGENTS.build(DIRECTED), observe=huge)
-    with pytest.raises(MonMDPError, match="seed 0, diverged before step 70: a loss or value is not finite"):
+    with pytest.raises(MonMDPError, match="seed 0, diverged before step 100: a loss or value is not finite"):
         monmdp.train(problem, agent, steps=STEPS, points=10)
     report = monmdp.run_sweep(
         Sweep(["Loop"], ["Ask"], [agent], seeds=1, steps=STEPS, points=10, discount=0.9), tmp_path

@@ -42,6 +42,8 @@ if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
 #: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
 #: rounding depends on the place and the number of runs, but not on what the others do.
 LANES = 32
+#: Steps between two checks of the stop flag; about a second.
+LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
 
@@ -117,7 +119,7 @@ class DeepJob(Job):
         kind, place = type(self.agent).__name__, jax.default_backend()
         if announce is not None:
             announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
-        self._train([0], self.point_steps[:1], np.zeros((1, 2), np.int64), np.zeros(1, np.int64))
+        self._train([0], self.point_steps[:1], lambda steps, points: None, np.zeros(1, np.int64))
         self._prepared = True
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
@@ -130,22 +132,24 @@ class DeepJob(Job):
     def run_together(self, seeds: Sequence[int], progress: Integers, stop: Integers) -> list[Finished | Exception]:
         """Train some seeds in one program, or in more if two of them have the same place; progress [seeds, 2]."""
         results: dict[int, Finished | Exception] = {}
-        while len(results) < len(seeds) and not stop[0]:
+        while len(results) < len(seeds):
             places: dict[int, int] = {}
             for index, seed in enumerate(seeds):
                 if index not in results:
                     places.setdefault(seed % self.lanes, index)
             rows = list(places.values())
-            own = progress[rows]
-            trained = self._train([seeds[row] for row in rows], self.point_steps, own, stop)
-            progress[rows] = own
+
+            def report(steps: int, points: int, rows: list[int] = rows) -> None:
+                progress[rows] = steps, points
+
+            trained = self._train([seeds[row] for row in rows], self.point_steps, report, stop)
             results.update(zip(rows, trained, strict=True))
         return [results[index] for index in range(len(seeds))]
 
     def _train(
-        self, seeds: Sequence[int], point_steps: Integers, progress: Integers, stop: Integers
+        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
     ) -> list[Finished | Exception]:
-        """Train seeds with different places up to some recording points."""
+        """Train seeds with different places up to some recording points; report: called with steps and points done."""
         plan, numbers, device = self.plan, self.numbers, on_device(self.world)
         places = {seed % self.lanes: seed for seed in seeds}
         lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
@@ -154,14 +158,21 @@ class DeepJob(Job):
         keys = np.array([divmod(stream(seed, "agent"), 2**32) for seed in lanes], np.uint32)
         memories = begin(plan, numbers, device, draws, jax.random.wrap_key_data(keys))
         runs, before = {seed % self.lanes: Run(self, seed) for seed in seeds}, 0
-        for until in map(int, point_steps):
-            memories = advance(plan, numbers, device, draws, memories, before, until)
+        for point, until in enumerate(map(int, point_steps)):
+            while True:  # also before the first step, so that the program is compiled
+                part = min(before + LISTEN_EVERY, until)
+                memories = advance(plan, numbers, device, draws, memories, before, part)
+                before = part
+                report(before, point)
+                if stop[0]:
+                    return [(new_record(len(self.point_steps)), {}) for _ in seeds]
+                if before == until:
+                    break
             reading = jax.device_get(read(plan, numbers, device, memories, until))
             for lane, run in runs.items():
                 run.evaluate(until, Reading(*(array[lane] for array in reading)))
-            progress[:, 0], before = until, until
-            progress[:, 1] += 1
-            if stop[0] or all(run.failure for run in runs.values()):
+            report(before, point + 1)
+            if all(run.failure for run in runs.values()):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
         return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
