@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -214,6 +215,11 @@ def test_observations_distinguish_states(environment, name):
 def test_a_function_of_a_user_is_part_of_the_identity(problem):
     jobs = [paper_job(problem, agents.DeepNaive(observe=lambda p, s, k=k: [s * k]), 10) for k in (1, 2)]
     assert jobs[0].run_settings["agent_options"]["observe"].startswith("function ")
+
+
+def test_live_training_takes_no_networks():
+    with pytest.raises(MonMDPError, match=r"DeepNaive trains in problems made by monmdp\.make, not live"):
+        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "DeepNaive", steps=10)
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(problem, monkeypatch):

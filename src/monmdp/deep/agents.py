@@ -69,7 +69,7 @@ class DeepAgent(Agent):
     batch: Count = 64
     every: Count = 1
     balance: Probability = 0.5
-    tracking: Probability = 0.02
+    tracking: Probability = 0.05
     bins: Bins = 51
     minimum_reward: float | None = None
 

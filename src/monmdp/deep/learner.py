@@ -23,6 +23,9 @@ from monmdp.deep.rewards import modelled_rewards, reward_loss
 from monmdp.deep.values import q_loss, q_targets, q_values
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
+#: The part of a run's random key for noise; steps have the others.
+NOISE = 2**31 - 1
+
 
 class Plan(NamedTuple):
     """What a program is compiled for: sizes, and whether the agent explores toward goals."""
@@ -100,8 +103,12 @@ class Memory(NamedTuple):
 def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) -> jax.Array:
     """The observation [D] of an environment state with the noise of a moment; the same moment has the same noise."""
     clean = numbers.observations[row]
-    noise = partial(jax.random.normal, jax.random.fold_in(key, clock), clean.shape)
-    return jax.lax.cond(numbers.noise > 0.0, lambda: clean + numbers.noise * noise(), lambda: clean)
+
+    def noisy() -> jax.Array:
+        own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
+        return clean + numbers.noise * jax.random.normal(own, clean.shape)
+
+    return jax.lax.cond(numbers.noise > 0.0, noisy, lambda: clean)
 
 
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
@@ -184,9 +191,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
     """One update of all networks from replay, after `step` + 1 steps."""
     keys = jax.random.split(jax.random.fold_in(memory.key, 2 * step + 1))
-    history, lanes = memory.history, jnp.arange(plan.steps)
-    past = lanes <= step
-    visits = memory.visits.ravel()
+    history, visits, past = memory.history, memory.visits.ravel(), jnp.arange(plan.steps) <= step
     chosen = draw(keys[0], weights(history.pair, visits, past, numbers.balance), plan.batch)
     known = history.known & past
     rewarded = draw(keys[1], weights(history.env_pair, memory.reward_visits, known, numbers.balance), plan.batch)
@@ -305,18 +310,22 @@ def advance(
     plan: Plan, numbers: Numbers, device: Device, draws: Draws, memories: Memory, start: jax.Array, until: jax.Array
 ) -> Memory:
     """Train some runs, with their draws and memories [runs, …], from one step to another."""
-    stepping = jax.vmap(partial(one_step, plan, numbers, device), (0, None, 0))
-    learning = jax.vmap(partial(learn, plan, numbers), (0, None))
+    stepping, learning = partial(one_step, plan, numbers, device), partial(learn, plan, numbers)
+    single = len(memories.state) == 1
+    if single:  # without an axis of runs, multiplications of matrices are faster
+        draws, memories = jax.tree.map(lambda array: array[0], (draws, memories))
+    else:
+        stepping, learning = jax.vmap(stepping, (0, None, 0)), jax.vmap(learning, (0, None))
 
     def both(step: jax.Array, memories: Memory) -> Memory:
         memories = stepping(draws, step, memories)
         if plan.every == 1:
             return learning(memories, step)
-        return jax.lax.cond(
-            step % plan.every == plan.every - 1, lambda all: learning(all, step), lambda all: all, memories
-        )
+        due = step % plan.every == plan.every - 1
+        return jax.lax.cond(due, lambda all: learning(all, step), lambda all: all, memories)
 
-    return jax.lax.fori_loop(start, until, both, memories)
+    trained = jax.lax.fori_loop(start, until, both, memories)
+    return jax.tree.map(lambda array: array[None], trained) if single else trained
 
 
 @partial(jax.jit, static_argnums=0)
