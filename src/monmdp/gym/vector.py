@@ -25,7 +25,8 @@ COPY_BYTES = 300
 class MonitoredVectorEnv(VectorEnv):
     """Copy i, seeded with seed + i, produces the same episodes as a MonitoredEnv seeded with seed + i.
 
-    The problem is given as in MonitoredEnv; max_episode_steps is Gymnasium's name for the step limit.
+    The problem is given as in MonitoredEnv; max_episode_steps is Gymnasium's name for the step limit. env_transition:
+    the environment's part of the last step, (observations, actions, next observations), before resets.
     """
 
     def __init__(
@@ -50,6 +51,8 @@ class MonitoredVectorEnv(VectorEnv):
         self.single_observation_space, self.single_action_space = spaces(self.problem)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.env_spaces = self.single_observation_space["env"], self.single_action_space["env"]
+        self.env_transition: tuple[Any, Any, Any] | None = None
         self._copies = Copies(np.zeros((num_envs, len(STREAMS)), np.uint64), *np.zeros((4, num_envs), np.int64))
         self._seeded = np.zeros(num_envs, np.bool_)
         self._done = np.ones(num_envs, np.bool_)
@@ -90,6 +93,7 @@ class MonitoredVectorEnv(VectorEnv):
         stepping = ~self._done
         joint = joint_action(self.problem, self.action_space, actions)
         limit = self.problem.step_limit or 0
+        before, step_id = observation_of(self.problem, self._copies.state)["env"], self._copies.clock.copy()
         env_reward, monitor_reward, observed, terminated, truncated = step_many(
             self.problem.dynamics, self.problem.n_actions, limit, self._copies, stepping, joint
         )
@@ -97,9 +101,12 @@ class MonitoredVectorEnv(VectorEnv):
             "proxy_reward": np.where(observed, env_reward, np.nan),
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._evaluation_info:
             info["env_reward"] = env_reward
+        after = observation_of(self.problem, self._copies.state)["env"]
+        self.env_transition = before, actions["env"], after
         done = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = _masked(info, ~done)

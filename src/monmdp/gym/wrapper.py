@@ -59,7 +59,11 @@ def monitored(
 
 
 class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment with a monitor, made by `monitored`."""
+    """An environment with a monitor, made by `monitored`.
+
+    env_spaces: observation space and action space of the environment alone. env_transition: its last step, as
+    (observation, action, next observation).
+    """
 
     def __init__(
         self,
@@ -100,6 +104,8 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         # continuous actions are not checked: environments clip them
         space = env.action_space
         self._limits = (space.start, space.start + space.n) if isinstance(space, Discrete) else None
+        self.env_spaces = env.observation_space, env.action_space
+        self.env_transition: tuple[Any, Any, Any] | None = None
         self._observation: Any = None
         self._started = False
 
@@ -125,7 +131,8 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if not known or not 0 <= choice < len(simulation.actions):
             example = self.action_space.sample()
             raise MonMDPError(f"The action {shown(action)} is not in the action space; an example is {example}.")
-        state, label, pair, place = self._observation, env_action, None, None
+        before, step_id = self._observation, simulation.clock
+        state, label, pair, place = before, env_action, None, None
         visible = self._hidden is None or not _asked(self._hidden, "hidden", bool, state, env_action)
         if self._table is not None:
             state, index = int(state), int(env_action)
@@ -140,6 +147,7 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         monitor_reward, observed, terminated = simulation.step(
             choice, state, label, env_reward, env_terminated, pair, place, visible=visible and self._left > 0
         )
+        self.env_transition = before, env_action, self._observation
         self._left -= observed
         terminated = terminated or env_terminated
         info = {
@@ -147,6 +155,7 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             "proxy_reward": env_reward if observed else HIDDEN,
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._budget < math.inf:
             info["answers_left"] = self._left
