@@ -15,6 +15,14 @@ from monmdp.registry import grid
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.figures.plots import heatmap, plot
+    from monmdp.gym.answers import (
+        AnswerQueue,
+        ConsoleAnswers,
+        DelayedAnswers,
+        EpisodeAnswers,
+        Question,
+        late_answers,
+    )
     from monmdp.gym.filled import fill_rewards
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
@@ -39,14 +47,20 @@ _LAZY = {
     "Comparison": "monmdp.study.compare",
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
+    "AnswerQueue": "monmdp.gym.answers",
+    "ConsoleAnswers": "monmdp.gym.answers",
     "Curves": "monmdp.training.curves",
+    "DelayedAnswers": "monmdp.gym.answers",
+    "EpisodeAnswers": "monmdp.gym.answers",
     "FlattenDiscrete": "monmdp.gym.single",
     "LiveCurves": "monmdp.training.live",
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
+    "Question": "monmdp.gym.answers",
     "Sweep": "monmdp.study.sweep",
     "fill_rewards": "monmdp.gym.filled",
     "kernel": "monmdp.kernels.compile",
+    "late_answers": "monmdp.gym.answers",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
     "monitored": "monmdp.gym.wrapper",
@@ -62,9 +76,13 @@ __all__ = [
     "ENVIRONMENTS",
     "MONITORS",
     "Agent",
+    "AnswerQueue",
     "Comparison",
+    "ConsoleAnswers",
     "Curves",
+    "DelayedAnswers",
     "Environment",
+    "EpisodeAnswers",
     "FlattenDiscrete",
     "Grid",
     "LiveCurves",
@@ -75,6 +93,7 @@ __all__ = [
     "MonitoredEnv",
     "MonitoredVectorEnv",
     "Outcome",
+    "Question",
     "Rule",
     "Solution",
     "Step",
@@ -89,6 +108,7 @@ __all__ = [
     "heatmap",
     "join",
     "kernel",
+    "late_answers",
     "load",
     "make",
     "mean_curves",

@@ -31,6 +31,8 @@ class NearestRewards:
             self._low, self._high = min(self._low, reward), max(self._high, reward)
             row = self._rows.get(key := features.tobytes())
             if row is None:
+                if self._low == self._high and len(self._rows) == self.capacity:
+                    continue  # nothing new
                 row = self._rows[key] = self._free_row(features, reward)
                 self._features[row], self._means[row], self._counts[row] = features, 0.0, 0.0
                 self._scale(row)
