@@ -92,7 +92,7 @@ class FilledVectorRewards(VectorWrapper[Any, Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         self._batched = hasattr(env, "env_transition")  # otherwise the copies are asked one by one
-        find = partial(getattr, env) if self._batched else lambda name: env.get_attr(name)[0]  # type: ignore[attr-defined]
+        find = partial(getattr if self._batched else _of_first_copy, env)
         self._rewards = RewardModel(env, find, model, features, initial, env.num_envs if self._batched else None)
         self.model = self._rewards.model
 
@@ -223,6 +223,13 @@ class RewardModel:
                 "not one finite number for each row; many models need features of similar scale."
             )
         return predicted
+
+
+def _of_first_copy(env: Any, name: str) -> Any:
+    """An attribute of the first of several separate environments, which may be in other processes."""
+    if not env.call("has_wrapper_attr", name)[0]:
+        raise AttributeError(name)
+    return env.get_attr(name)[0]
 
 
 def _flattener(space: Any, n: int | None) -> Callable[[Any], np.ndarray]:
