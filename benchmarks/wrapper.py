@@ -1,7 +1,8 @@
 """What a monitor around an environment costs: `python benchmarks/wrapper.py`.
 
-Prints microseconds per step of CartPole-v1 without a monitor, with every monitor, and with Ask in other shapes; then
-the monitor steps per second around a vector environment of 1,024 copies.
+Prints microseconds per step of CartPole-v1 without a monitor, with every monitor, with Ask in other shapes, and of the
+reward model that fills in hidden rewards: on CartPole-v1, whose rewards are all 1, and on Pendulum-v1. Then the monitor
+steps per second around a vector environment of 1,024 copies.
 """
 
 from __future__ import annotations
@@ -65,6 +66,10 @@ if __name__ == "__main__":
     print(f"{'Ask':30} {ask - plain:5.1f} µs")
     joint = microseconds(monmdp.monitored(gymnasium.make(ID), "Ask", actions="joint", observations="concat"))
     print(f"{'Ask, joint and concat':30} {joint - plain:5.1f} µs")
+    for name, shape in ((ID, "joint"), ("Pendulum-v1", "box")):
+        with_model = microseconds(monmdp.fill_rewards(monmdp.monitored(gymnasium.make(name), "Ask", actions=shape)))
+        without = microseconds(monmdp.monitored(gymnasium.make(name), "Ask", actions=shape))
+        print(f"{'fill_rewards, ' + name:30} {with_model - without:5.1f} µs")
     for name in monmdp.MONITORS:
         print(f"{name + ', with at=':30} {microseconds(wrapped(name), 3) - plain:5.1f} µs")
 

@@ -173,7 +173,7 @@ def test_hidden_rewards_change_nothing(name, monitor):
         for steps in (set(), hidden)
     )
     assert all(map(data_equivalence, first, second))
-    keys = {"proxy_reward", "reward_observed", "monitor_reward", "answers_left"}
+    keys = {"proxy_reward", "reward_observed", "monitor_reward", "answers_left", "step_id"}
     assert all(set(entry[4]) == keys for entry in second if len(entry) == 5)
 
 

@@ -261,7 +261,7 @@ def test_hidden_rewards_change_nothing(name, mode):
         assert all(hidden)
         first, second = seen([()] * COPIES, False), seen(hidden, False)
         assert_equal(first, second, monitor)
-        keys = {"proxy_reward", "reward_observed", "monitor_reward", "answers_left", "kept"}
+        keys = {"proxy_reward", "reward_observed", "monitor_reward", "step_id", "answers_left", "kept"}
         for *_, infos in second[1:]:
             for part in (infos, infos.get("final_info", {})):
                 assert {key.removeprefix("_") for key in part} - {"final_obs", "final_info"} <= keys
@@ -316,6 +316,20 @@ def test_a_compiled_problem_and_a_monitor_inside():
             autoreset_mode=mode,
         )
         assert_equal(play(env), play(single), mode)
+
+
+@modes
+@pytest.mark.parametrize("name", ["CartPole-v1", "Blackjack-v1"])
+def test_hidden_rewards_can_be_filled_in(name, mode):
+    """With features of observation, action and next observation: the same predictions as around single environments."""
+
+    def features(observation: Any, action: Any, after: Any) -> Any:
+        return np.concatenate([np.ravel(observation), np.ravel(action), np.ravel(after)]).astype(float)
+
+    for monitor in ("Experts", "Battery(n=1)", "Random"):
+        ours = monmdp.fill_rewards(monitored(copies(name, mode), monitor), features=features)
+        theirs = monmdp.fill_rewards(singles(name, mode, monitor), features=features)
+        assert_equal(play(ours), play(theirs), monitor)
 
 
 def test_statistics_outside_are_those_of_the_learner():

@@ -36,12 +36,12 @@ class Outcome(NamedTuple):
 
 
 class Simulation:
-    """A problem in progress: its joint state, the steps of the running episode, and the random streams of a seed."""
+    """A problem in progress: its joint state, steps in the episode and in all (clock), random streams of a seed."""
 
     def __init__(self, problem: MonMDP, seed: int) -> None:
         self.problem, self.n_states, self.n_actions = problem, problem.n_states, problem.n_actions
         self._keys = {role: stream(seed, role) for role in STREAMS}
-        self._clock = self._episode = 0
+        self.clock = self._episode = 0
         self.restart()
 
     def restart(self) -> None:
@@ -53,7 +53,7 @@ class Simulation:
 
     def step(self, action: int) -> Outcome:
         """Take a joint action; the caller restarts after the end of an episode."""
-        arrays, clock = self.problem.dynamics, self._clock
+        arrays, clock = self.problem.dynamics, self.clock
         outcome = int(arrays.offsets[self.state * self.problem.n_actions + action])
         draw = uniform(self._keys["world"], clock)
         while draw >= arrays.cumulative[outcome]:
@@ -62,7 +62,7 @@ class Simulation:
         if arrays.reward_noise[outcome] > 0:
             env_reward += float(arrays.reward_noise[outcome]) * normal(self._keys["noise"], clock)
         self.state = int(arrays.next_state[outcome])
-        self._clock += 1
+        self.clock += 1
         self.elapsed += 1
         terminated = bool(arrays.terminated[outcome])
         return Outcome(
@@ -76,7 +76,7 @@ class Simulation:
 
 
 class MonitorSimulation:
-    """A monitor in progress beside any environment: its state, as an index, and the random streams of a seed.
+    """A monitor in progress beside any environment: its state, as an index, steps so far, random streams of a seed.
 
     Where the environment's part of a step is deterministic, the draws select the same outcomes as in `Simulation`.
     """
@@ -97,7 +97,7 @@ class MonitorSimulation:
     def seed(self, seed: int) -> None:
         """Restart the random streams."""
         self._keys = {role: stream(seed, role) for role in STREAMS}
-        self._clock = self._episode = 0
+        self.clock = self._episode = 0
 
     def restart(self) -> None:
         """Begin a new episode."""
@@ -113,11 +113,11 @@ class MonitorSimulation:
         where = f"{self.name} in state {here!r} for action {choice!r}"
         produce = partial(self._outcomes, monitors.Moment(here, choice, *moment))
         rows = check.outcomes(produce, monitors.Outcome, where, self._index, here)
-        row = rows[0] if len(rows) == 1 else _select(rows, uniform(self._keys["world"], self._clock))
+        row = rows[0] if len(rows) == 1 else _select(rows, uniform(self._keys["world"], self.clock))
         _, self.state, reward, terminated, observed = row
         chance = observed * self._observability if visible else 0.0
-        shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self._clock) < chance)
-        self._clock += 1
+        shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self.clock) < chance)
+        self.clock += 1
         return reward, shown, terminated
 
     def alone(self) -> MonMDP | None:
@@ -143,6 +143,7 @@ class Unseen(monitors.Moment):
     read = False
 
     def _refuse(self, *_: Any) -> Any:
+        """Not for monitors that run without an environment."""
         self.read = True
         raise MonMDPError("The outcomes depend on the environment.")
 

@@ -44,7 +44,7 @@ class Prepared:
         for name, predicate in (("at", at), ("hidden", hidden)):
             if predicate is not None and not callable(predicate):
                 raise MonMDPError(f"{name} must be a function of (observation, action), not {shown(predicate)}.")
-        self.monitor, self._title = MONITORS.build(monitor), title
+        self.monitor, self._title, self.env_spaces = MONITORS.build(monitor), title, spaces
         self._at, self._hidden, self._evaluation_info = at, hidden, check.boolean(evaluation_info, "evaluation_info")
         self._budget = math.inf if budget is None else check.whole(budget, 0, "The budget")
         self._table, self._never = _place(env, title, self.monitor, at is not None)

@@ -34,6 +34,11 @@ class Simulations:
         """The joint states [N]."""
         return self._copies.state.copy()  # type: ignore[no-any-return]
 
+    @property
+    def clock(self) -> Integers:
+        """The number of steps [N] since the last seed."""
+        return self._copies.clock.copy()  # type: ignore[no-any-return]
+
     def seed(self, i: int, seed: int) -> None:
         """Restart the random streams of copy i."""
         self._copies.keys[i] = [stream(seed, role) for role in STREAMS]
@@ -54,7 +59,8 @@ class Simulations:
 class MonitoredVectorEnv(VectorEnv):
     """Copy i, seeded with seed + i, produces the same episodes as a MonitoredEnv seeded with seed + i.
 
-    The problem is given as in MonitoredEnv; max_episode_steps is Gymnasium's name for the step limit.
+    The problem is given as in MonitoredEnv; max_episode_steps is Gymnasium's name for the step limit. env_transition:
+    the environment's part of the last step, (observations, actions, next observations), before resets.
     """
 
     def __init__(
@@ -79,6 +85,8 @@ class MonitoredVectorEnv(VectorEnv):
         self.single_observation_space, self.single_action_space = spaces(self.problem)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self.env_spaces = self.single_observation_space["env"], self.single_action_space["env"]
+        self.env_transition: tuple[Any, Any, Any] | None = None
         self._simulations = Simulations(self.problem, num_envs)
         self._seeded = np.zeros(num_envs, np.bool_)
         self._done = np.ones(num_envs, np.bool_)
@@ -107,14 +115,18 @@ class MonitoredVectorEnv(VectorEnv):
             raise gymnasium.error.ResetNeeded("Some environments have ended; reset them with options['reset_mask'].")
         stepping = ~self._done
         joint = joint_action(self.problem, self.action_space, actions)
+        before, step_id = observation_of(self.problem, self._simulations.state)["env"], self._simulations.clock
         env_reward, monitor_reward, observed, terminated, truncated = self._simulations.step(stepping, joint)
         info: Arrays = {
             "proxy_reward": np.where(observed, env_reward, np.nan),
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._evaluation_info:
             info["env_reward"] = env_reward
+        after = observation_of(self.problem, self._simulations.state)["env"]
+        self.env_transition = before, actions["env"], after
         done = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = masked(info, ~done)

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 from monmdp.check import LARGEST_WHOLE
 from monmdp.errors import MonMDPError, shown
@@ -36,6 +36,11 @@ class OneByOne:
         """The states [N], as in `Simulations`."""
         return np.array([one.state for one in self._copies])
 
+    @property
+    def clock(self) -> Integers:
+        """The number of steps [N] since the last seed."""
+        return np.array([one.clock for one in self._copies])
+
     def seed(self, i: int, seed: int) -> None:
         """Restart the random streams of copy i."""
         self._copies[i].seed(seed)
@@ -57,7 +62,10 @@ class OneByOne:
 
 
 class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
-    """Copy i, seeded with seed + i, produces the same episodes as `monitored` around one environment with that seed."""
+    """Copy i, seeded with seed + i, produces the same episodes as `monitored` around one environment with that seed.
+
+    env_spaces: observation space and action space of one copy of the environment alone.
+    """
 
     def __init__(self, env: VectorEnv, monitor: Monitor | str, **options: Any) -> None:
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, monitor=monitor, **options)
@@ -85,6 +93,21 @@ class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
         self._done = np.zeros(n, np.bool_)  # copies that the next step restarts
         self._late = np.zeros(n, np.bool_)  # those among them that the environment does not restart on its own
         self._left = np.zeros(n, np.int64)
+        self._transition: tuple[Any, ...] | None = None
+
+    @property
+    def env_transition(self) -> tuple[Any, Any, Any] | None:
+        """The environment's part of the last step: (observations, actions, next observations), before resets."""
+        if self._transition is None:
+            return None
+        before, env_actions, after, ended, last = self._transition
+        if ended.any():
+            space, each = self.env.single_observation_space, list(iterate(self.env.observation_space, after))
+            for i in np.flatnonzero(ended).tolist():
+                each[i] = last[i]
+            empty: Any = create_empty_array(space, self.num_envs)
+            after = concatenate(space, each, empty)
+        return before, env_actions, after
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -112,6 +135,7 @@ class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
         if self._mode == AutoresetMode.DISABLED and self._done.any():
             raise gymnasium.error.ResetNeeded("Some environments have ended; reset them with options['reset_mask'].")
         env_actions, choices = self._parts(actions)
+        before, step_id = self._observation, self._monitors.clock
         stepping, visible = ~self._done, self._left > 0
         pairs: Any = None
         if self._hidden is not None:
@@ -122,6 +146,8 @@ class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
         moments = [] if isinstance(self._monitors, Simulations) else self._moments(env_actions, stepping, pairs)
 
         self._observation, env_rewards, ended, cut, infos = self.env.step(env_actions)
+        last = infos.get("final_obs", ())  # of copies that the environment has restarted
+        self._transition = before, env_actions, self._observation, infos.get("_final_obs", np.zeros(0)), last
         infos = without_rewards(infos)
         if self._late.any():
             self._observation, others = self.env.reset(options={"reset_mask": self._late})
@@ -146,6 +172,7 @@ class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
             "proxy_reward": np.where(observed, env_reward, np.nan),
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._budget < math.inf:
             info["answers_left"] = self._left.copy()
@@ -216,7 +243,7 @@ class VectorMonitored(VectorWrapper, RecordConstructorArgs, Prepared):
         """The environment's infos in SAME_STEP with final_obs and final_info, after new episodes have begun."""
         if not done.any():
             return infos
-        last = infos.pop("final_obs", np.full(self.num_envs, None))
+        last = infos.pop("final_obs", np.full(self.num_envs, None)).copy()
         final_info = without_rewards(infos.pop("final_info", {}))
         if by_monitor.any():
             each = list(iterate(self.env.observation_space, deepcopy(self._observation)))

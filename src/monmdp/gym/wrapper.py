@@ -64,7 +64,11 @@ def monitored(
 
 
 class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Prepared):
-    """An environment with a monitor, made by `monitored`, which has the options."""
+    """An environment with a monitor, made by `monitored`, which has the options.
+
+    env_spaces: observation space and action space of the environment alone. env_transition: its last step, as
+    (observation, action, next observation).
+    """
 
     def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor | str, **options: Any) -> None:
         RecordConstructorArgs.__init__(
@@ -77,6 +81,7 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Pr
         super().__init__(env)
         spaces = env.observation_space, env.action_space
         self.observation_space, self.action_space = self._prepare(env, title_of(env), spaces, monitor, **options)
+        self.env_transition: tuple[Any, Any, Any] | None = None
         self._observation: Any = None
         self._started = False
 
@@ -103,7 +108,8 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Pr
         if not known or not 0 <= choice < len(simulation.actions):
             example = self.action_space.sample()
             raise MonMDPError(f"The action {shown(action)} is not in the action space; an example is {example}.")
-        state, label, pair, place = self._observation, env_action, None, None
+        before, step_id = self._observation, simulation.clock
+        state, label, pair, place = before, env_action, None, None
         visible = self._hidden is None or not asked(self._hidden, "hidden", bool, state, env_action)
         if self._table is not None:
             state, row = int(state), int(env_action)
@@ -118,6 +124,7 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Pr
         monitor_reward, observed, terminated = simulation.step(
             choice, state, label, env_reward, env_terminated, pair, place, visible=visible and self._left > 0
         )
+        self.env_transition = before, env_action, self._observation
         self._left -= observed
         terminated = terminated or env_terminated
         info = {
@@ -125,6 +132,7 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Pr
             "proxy_reward": env_reward if observed else HIDDEN,
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._budget < math.inf:
             info["answers_left"] = self._left
