@@ -5,6 +5,7 @@ The functions are for one environment or, with batch=(n,), for the observations 
 
 import math
 from collections.abc import Callable
+from functools import partial
 from operator import index
 from typing import Any, Literal, NamedTuple
 
@@ -103,21 +104,19 @@ def observation_shape(
     if shape == "dict":
         both = Dict({"env": space, "monitor": Discrete(n)})
         return both, lambda seen, state: {"env": seen, "monitor": np.int64(state)}
+    prepare: Any = np.asarray
     flat, axis, one = space, -1, 1
     if shape == "concat":
-        flat = flatten_space(space)
+        single = isinstance(space, Box) and not batch
+        flat, prepare = flatten_space(space), np.ravel if single else partial(_flat, space, batch=batch)
     else:  # channels come last, unless the first axis is shorter; learners scale images of bytes by 255
         axis, one = 0 if space.shape[0] < space.shape[-1] else -1, 255 if space.dtype == np.uint8 else 1
     plane = np.delete(flat.shape, axis)
     one_hot = np.stack([np.moveaxis(np.full((*plane, n), row, flat.dtype), -1, axis) for row in one * np.eye(n)])
     low = np.concatenate([flat.low, np.zeros_like(one_hot[0])], axis)
     high = np.concatenate([flat.high, np.full_like(one_hot[0], one)], axis)
-    joined = axis if axis < 0 else len(batch)
-
-    def combine(seen: Any, state: Any) -> Any:
-        return np.concatenate([_flat(space, seen, batch) if shape == "concat" else seen, one_hot[state]], joined)
-
-    return Box(low, high, dtype=flat.dtype), combine
+    axis = axis if axis < 0 else len(batch)
+    return Box(low, high, dtype=flat.dtype), lambda seen, state: np.concatenate([prepare(seen), one_hot[state]], axis)
 
 
 def _flat(space: Any, seen: Any, batch: Batch) -> Any:
