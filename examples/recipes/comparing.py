@@ -1,44 +1,53 @@
 """What the recipes share: learners with and without filled-in rewards, test episodes, a table and a picture.
 
-A recipe gives two functions. `make(monitor, **options)` makes an environment with a monitor. `train(env, steps, seed,
-report)` trains on it and now and then calls report(step, answers, policy), where answers is the number of rewards shown
-so far, and policy a function observation → action.
+A recipe gives two functions. `make(monitor, **options)` makes an environment with a monitor. `train(env, steps, seed)`
+returns a policy, a function observation → action, and the number of rewards that were shown in training.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium
 import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 import monmdp
 from monmdp.progress import print_message, progress_bar
 from monmdp.tables import markdown
 
-matplotlib.use("Agg")
-#: Name → options of `monitored`, and whether hidden rewards are filled in.
-LEARNERS: dict[str, tuple[dict[str, Any], bool]] = {
-    "hidden rewards are 0": ({}, False),
-    "filled in": ({}, True),
-    "filled in, at most 100 answers": ({"budget": 100}, True),
-}
+#: Learner → colour, and whether hidden rewards are filled in.
+LEARNERS = {"hidden rewards are 0": ("#b3362b", False), "filled in": ("#1f5fa8", True)}
 
 
-class Point(NamedTuple):
-    """One test: mean return, environment plus monitor, and answers per episode of the learned policy."""
+@dataclass(frozen=True)
+class Options:
+    """What is compared.
 
-    cost: float
+    cost: price of an answer. budgets: the number of rewards that are shown at most; 0 stands for no limit.
+    steps: training steps of a run. plot: file of the picture.
+    """
+
+    steps: int
+    cost: float = 2.0
+    budgets: tuple[int, ...] = (1, 10, 100, 0)
+    seeds: int = 3
+    plot: Path | None = None
+
+
+class Run(NamedTuple):
+    """A trained policy: mean return, environment plus monitor, and answers per episode of its tests."""
+
     learner: str
-    seed: int
-    step: int
+    budget: int
     answers: int
     test_return: float
     test_answers: float
 
 
-def test_episodes(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: int) -> tuple[float, float]:
+def evaluate(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: int = 20) -> tuple[float, float]:
     """Mean undiscounted return, the true one, and mean number of answers of test episodes."""
     earned, answers = 0.0, 0
     for episode in range(episodes):
@@ -53,81 +62,58 @@ def test_episodes(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: in
 
 
 def compare(
-    make: Callable[..., Any],
-    train: Callable[..., None],
-    make_test: Callable[..., gymnasium.Env] | None = None,
-    *,
-    costs: Iterable[float],
-    steps: int,
-    seeds: int,
     title: str,
-    plot: Path | None = None,
-    episodes: int = 20,
-) -> list[Point]:
-    """Train every learner at every price of an answer, print a table, and draw the picture if `plot` is given."""
-    points: list[Point] = []
-    runs = [(cost, name, seed) for cost in costs for name in LEARNERS for seed in range(seeds)]
+    options: Options,
+    make: Callable[..., Any],
+    train: Callable[..., tuple[Callable[[Any], Any], int]],
+    make_test: Callable[..., gymnasium.Env] | None = None,
+) -> None:
+    """Train both learners with every budget, print a table, and draw the picture if a file is given."""
+    monitor, runs = f"Ask(cost={options.cost:g})", list[Run]()
+    plan = [(name, budget, seed) for name in LEARNERS for budget in options.budgets for seed in range(options.seeds)]
     with progress_bar(title, print_message) as update:
-        for number, (cost, name, seed) in enumerate(runs):
-            monitor, (options, filled) = f"Ask(cost={cost:g})", LEARNERS[name]
-            env = make(monitor, evaluation_info=False, **options)
-            test = (make_test or make)(monitor)
-
-            def report(step: int, answers: int, policy: Callable[[Any], Any]) -> None:
-                results = test_episodes(test, policy, episodes)  # noqa: B023 (called in this round of the loop)
-                points.append(Point(cost, name, seed, step, answers, *results))  # noqa: B023
-                update(number * steps + step, steps * len(runs), f"{monitor}: {name}, seed {seed}")  # noqa: B023
-
-            train(monmdp.fill_rewards(env) if filled else env, steps, seed, report)
-    print(table(points))
-    if plot is not None:
-        draw(points, title, plot)
-    return points
+        for number, (name, budget, seed) in enumerate(plan):
+            update(number, len(plan), f"{name}, {_limit(budget)}, seed {seed}")
+            env = make(monitor, evaluation_info=False, budget=budget or None)
+            policy, answers = train(monmdp.fill_rewards(env) if LEARNERS[name][1] else env, options.steps, seed)
+            runs.append(Run(name, budget, answers, *evaluate((make_test or make)(monitor), policy)))
+    print(table(runs))
+    if options.plot is not None:
+        draw(runs, f"{title}\nan answer costs {options.cost:g}", options.plot)
 
 
-def last(points: list[Point], cost: float, learner: str) -> list[Point]:
-    """The last test of each seed."""
-    chosen = [point for point in points if (point.cost, point.learner) == (cost, learner)]
-    return [max((point for point in chosen if point.seed == seed), key=lambda point: point.step)
-            for seed in sorted({point.seed for point in chosen})]  # fmt: skip
+def _limit(budget: int) -> str:
+    return f"at most {budget:,}" if budget else "no limit"
 
 
-def table(points: list[Point]) -> str:
+def table(runs: list[Run]) -> str:
     """Means over seeds after training."""
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.learner, run.budget), []).append(run)
     rows = []
-    for cost in dict.fromkeys(point.cost for point in points):
-        for learner in LEARNERS:
-            final = last(points, cost, learner)
-            returns = [point.test_return for point in final]
-            rows.append((
-                f"{cost:g}", learner, f"{np.mean(returns):.4g}", f"{min(returns):.4g} to {max(returns):.4g}",
-                f"{np.mean([point.answers for point in final]):,.0f}",
-                f"{np.mean([point.test_answers for point in final]):.1f}",
-            ))  # fmt: skip
-    header = ("price", "learner", "return", "seeds", "answers bought", "answers per test episode")
-    return markdown(header, rows, "rlrrrr")
+    for (learner, budget), group in groups.items():
+        returns = [run.test_return for run in group]
+        means = np.mean([(run.answers, run.test_answers) for run in group], axis=0)
+        row = (f"{np.mean(returns):.4g}", f"{min(returns):.4g} to {max(returns):.4g}", *(f"{x:,.0f}" for x in means))
+        rows.append((learner, _limit(budget), *row))
+    header = ("learner", "answers", "return", "seeds", "answers bought", "answers per test episode")
+    return markdown(header, rows, "llrrrr")
 
 
-def draw(points: list[Point], title: str, path: Path) -> None:
-    """Return of the learned policy against answers bought so far, one panel for each price, one line for each seed."""
-    import matplotlib.pyplot as plt
-
-    costs = list(dict.fromkeys(point.cost for point in points))
-    figure, axes = plt.subplots(
-        1, len(costs), figsize=(4 * len(costs), 3.2), sharey=True, squeeze=False, layout="constrained"
-    )
-    for cost, panel in zip(costs, axes[0], strict=True):
-        for color, learner in zip(("#b3362b", "#1f5fa8", "#2f8f5b"), LEARNERS, strict=True):
-            for seed in sorted({point.seed for point in points}):
-                line = [p for p in points if (p.cost, p.learner, p.seed) == (cost, learner, seed)]
-                answers, returns = [p.answers for p in line], [p.test_return for p in line]
-                label = learner if seed == 0 else None
-                panel.plot(answers, returns, "o-", color=color, markersize=3, linewidth=1, alpha=0.8, label=label)
-        panel.set(title=f"an answer costs {cost:g}", xlabel="answers bought", xscale="symlog")
-    axes[0, 0].set_ylabel("return of the learned policy")
-    figure.suptitle(title)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+def draw(runs: list[Run], title: str, path: Path) -> None:
+    """Return of the learned policy against answers bought in training; a point for each run, a line for the means."""
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    panel = figure.add_subplot()
+    for learner, (color, _) in LEARNERS.items():
+        points = np.array([(run.budget, run.answers, run.test_return) for run in runs if run.learner == learner])
+        panel.scatter(points[:, 1], points[:, 2], s=14, color=color, alpha=0.6)
+        means = np.array([points[points[:, 0] == budget].mean(0) for budget in np.unique(points[:, 0])])
+        means = means[means[:, 1].argsort()]
+        panel.plot(means[:, 1], means[:, 2], color=color, label=learner)
+    panel.set(xlabel="answers bought in training", ylabel="return of the learned policy", xscale="log", title=title)
+    panel.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
-    plt.close(figure)

@@ -1,17 +1,15 @@
 """Stable-Baselines3: PPO on CartPole, when a reward is shown only if the agent asks, at a price per answer.
 
-PPO takes every reward as it comes, so a hidden reward is 0. If an answer costs less than it shows, PPO asks in every
-step for ever; if it costs more, no reward is left to learn from. With `fill_rewards`, it learns and stops asking.
+PPO takes every reward as it comes, so a hidden reward is 0. A step of CartPole pays 1. If an answer costs more than
+that, no reward is left to learn from. With `fill_rewards`, PPO learns, and stops asking.
 
 Needs monmdp[sb3].
 """
 
-from pathlib import Path
-
 import gymnasium
 import torch
 import tyro
-from comparing import compare
+from comparing import Options, compare
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -26,36 +24,26 @@ def make(monitor, **options):
     return monmdp.monitored(cart, monitor, actions="joint", observations="concat", **options)
 
 
-class Reports(BaseCallback):
-    """Counts the rewards that were shown, and reports ten times."""
+class Answers(BaseCallback):
+    """Counts the rewards that were shown."""
 
-    def __init__(self, steps, report):
-        super().__init__()
-        self.answers, self.every, self.report = 0, steps // 10, report
+    n = 0
 
     def _on_step(self):
-        self.answers += sum(info["reward_observed"] for info in self.locals["infos"])
-        if self.num_timesteps % self.every == 0:
-            self.report(self.num_timesteps, self.answers, self.policy)
+        self.n += sum(info["reward_observed"] for info in self.locals["infos"])
         return True
 
-    def policy(self, observation):
-        return int(self.model.predict(observation, deterministic=True)[0])
+
+def learn(learner, steps):
+    """Train a learner of Stable-Baselines3; returns its greedy policy and the number of answers."""
+    answers = Answers()
+    learner.learn(steps, callback=answers)
+    return lambda observation: int(learner.predict(observation, deterministic=True)[0]), answers.n
 
 
-def train(env, steps, seed, report):
-    learner = PPO("MlpPolicy", env, n_steps=1024, learning_rate=1e-3, seed=seed, device="cpu")
-    learner.learn(steps, callback=Reports(steps, report))
-
-
-def main(steps: int = 30_000, seeds: int = 3, costs: tuple[float, ...] = (0.2, 2.0), plot: Path | None = None) -> None:
-    """Compare learners with and without filled-in rewards.
-
-    steps: training steps of a run. costs: prices of an answer; a step of CartPole pays 1. plot: file of the picture.
-    """
-    title = "PPO on CartPole: what answers buy"
-    compare(make, train, costs=costs, steps=steps, seeds=seeds, title=title, plot=plot)
+def train(env, steps, seed):
+    return learn(PPO("MlpPolicy", env, n_steps=1024, learning_rate=1e-3, seed=seed, device="cpu"), steps)
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    compare("PPO on CartPole", tyro.cli(Options, default=Options(steps=30_000), description=__doc__), make, train)

@@ -6,13 +6,11 @@ Hidden rewards are 0 for one learner and filled in for the other.
 Needs PyTorch.
 """
 
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import torch
 import tyro
-from comparing import compare
+from comparing import Options, compare
 from gymnasium.vector import AutoresetMode
 from torch import nn
 from torch.distributions import Categorical
@@ -21,17 +19,16 @@ import monmdp
 
 torch.set_num_threads(1)
 COPIES, LENGTH, EPOCHS, MINIBATCH = 8, 128, 4, 256
-GAMMA, LAMBDA, CLIP, ENTROPY, RATE = 0.99, 0.95, 0.2, 0.005, 1e-3
+GAMMA, LAMBDA, CLIP, ENTROPY, RATE = 0.99, 0.95, 0.2, 0.01, 2.5e-3
 SHAPES = {"actions": "multidiscrete", "observations": "concat"}
 
 
-def make(monitor, **options):
+def make(monitor, budget=None, **options):
     """Eight copies of CartPole with a monitor; ended episodes are reset in the same step."""
     vector = {"autoreset_mode": AutoresetMode.SAME_STEP}
     carts = gymnasium.make_vec("CartPole-v1", COPIES, vectorization_mode="sync", vector_kwargs=vector)
-    if "budget" in options:  # of each copy
-        options["budget"] //= COPIES
-    return monmdp.monitored(carts, monitor, **SHAPES, **options)
+    budget = budget and -(-budget // COPIES)  # of each copy
+    return monmdp.monitored(carts, monitor, budget=budget, **SHAPES, **options)
 
 
 def make_test(monitor):
@@ -73,7 +70,7 @@ def advantages(rewards, values, ended, following):
     return result
 
 
-def train(envs, steps, seed, report):
+def train(envs, steps, seed):
     torch.manual_seed(seed)
     size, choices = envs.single_observation_space.shape[0], envs.single_action_space.nvec.tolist()
     agent = Agent(size, choices)
@@ -82,7 +79,8 @@ def train(envs, steps, seed, report):
     actions = torch.zeros(LENGTH, COPIES, len(choices), dtype=torch.int64)
     logs, rewards, ended, values = torch.zeros(4, LENGTH, COPIES)
     seen, answers, rounds = envs.reset(seed=seed)[0], 0, steps // (LENGTH * COPIES)
-    for round_ in range(1, rounds + 1):
+    for done in range(rounds):
+        optimizer.param_groups[0]["lr"] = RATE * (1 - done / rounds)
         for t in range(LENGTH):
             observations[t] = torch.as_tensor(seen)
             with torch.no_grad():
@@ -108,18 +106,9 @@ def train(envs, steps, seed, report):
                 (0.5 * error - surrogate - ENTROPY * entropy.mean()).backward()
                 nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
                 optimizer.step()
-        if round_ % max(rounds // 10, 1) == 0 or round_ == rounds:
-            report(round_ * LENGTH * COPIES, answers, agent.greedy)
-
-
-def main(steps: int = 50_000, seeds: int = 3, costs: tuple[float, ...] = (0.2, 2.0), plot: Path | None = None) -> None:
-    """Compare learners with and without filled-in rewards.
-
-    steps: training steps of a run. costs: prices of an answer; a step of CartPole pays 1. plot: file of the picture.
-    """
-    title = "PPO on eight copies of CartPole: what answers buy"
-    compare(make, train, make_test, costs=costs, steps=steps, seeds=seeds, title=title, plot=plot)
+    return agent.greedy, answers
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    title, default = "PPO on eight copies of CartPole", Options(steps=50_000)
+    compare(title, tyro.cli(Options, default=default, description=__doc__), make, train, make_test)
