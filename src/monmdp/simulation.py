@@ -4,18 +4,24 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp import check, monitors
-from monmdp.environments import Environment
+from monmdp.environments import Environment, Rule, Step
+from monmdp.errors import MonMDPError
+from monmdp.join import join
 from monmdp.problem import MonMDP
 from monmdp.rng import normal, stream, uniform
 
 #: The random streams of a simulation.
 STREAMS = ("start", "world", "observe", "noise")
+#: A monitor with more outcomes is not listed; each outcome takes about 3 µs.
+MOST_LISTED = 100_000
 
 
 class Outcome(NamedTuple):
@@ -113,6 +119,60 @@ class MonitorSimulation:
         shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self.clock) < chance)
         self.clock += 1
         return reward, shown, terminated
+
+    def alone(self) -> MonMDP | None:
+        """The monitor as a problem: joint states and actions are its own, and draws select the same outcomes.
+
+        None if its outcomes depend on the environment, or are too many.
+        """
+        here = Rule(states=(0,), actions=("any",), rule=lambda state, action: [Step(0)])
+        start = {self.states[state]: chance for chance, state in self._start}
+        listed = Listed(self.states, self.actions, start, self._outcomes, observability=self._observability)
+        n_pairs = len(self.states) * len(self.actions)
+        try:
+            if n_pairs > MOST_LISTED or n_pairs * len(listed.of(self.states[0], self.actions[0])) > MOST_LISTED:
+                return None
+            return join(here, listed)
+        except Exception:  # those of a user's code are raised when the step happens
+            return None
+
+
+class Unseen(monitors.Moment):
+    """A moment of which only state and action can be read; `read` says whether anything else was attempted."""
+
+    read = False
+
+    def _refuse(self, *_: Any) -> Any:
+        """Not for monitors that run without an environment."""
+        self.read = True
+        raise MonMDPError("The outcomes depend on the environment.")
+
+    env_state = env_action = env_reward = env_terminated = env_pair = at = property(_refuse)
+
+
+for _name in set(vars(tuple)) - {"__new__", "__len__", "__getattribute__", "__class_getitem__", "__doc__"}:
+    setattr(Unseen, _name, Unseen._refuse)
+
+
+@dataclass(frozen=True)
+class Listed(monitors.Monitor):
+    """A monitor by its parts, without an environment."""
+
+    states: Any = ()
+    actions: Any = ()
+    start: Any = None
+    function: Any = None
+
+    def of(self, state: Any, action: Any) -> list[monitors.Outcome]:
+        """The outcomes in a state for an action, if they do not depend on the environment."""
+        moment = Unseen(state, action, None, None, 0.0, False, None)
+        outcomes = list(islice(self.function(moment), MOST_LISTED))
+        if moment.read:
+            moment._refuse()
+        return outcomes
+
+    def outcomes(self, moment: monitors.Moment) -> Iterable[monitors.Outcome]:
+        return self.of(moment.state, moment.action)
 
 
 def _select(rows: Iterable[tuple[Any, ...]], draw: float) -> tuple[Any, ...]:
