@@ -21,6 +21,7 @@ import monmdp
 
 torch.set_num_threads(1)
 ROOM = "MiniGrid-Empty-5x5-v0"
+DEFAULT = Options(steps=20_000, budgets=(100, 300, 1_000, 0))
 
 
 def make(monitor, **options):
@@ -38,4 +39,4 @@ def train(env, steps, seed):
 
 
 if __name__ == "__main__":
-    compare(f"DQN in {ROOM}", tyro.cli(Options, default=Options(steps=20_000), description=__doc__), make, train)
+    compare(f"DQN in {ROOM}", tyro.cli(Options, default=DEFAULT, description=__doc__), make, train)
