@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from monmdp.study.store import save
     from monmdp.study.sweep import Sweep
     from monmdp.training.curves import Curves
+    from monmdp.training.discretizers import Bins, Tiles
     from monmdp.training.live import LiveCurves, train_live
     from monmdp.training.record import record
 
@@ -38,12 +39,14 @@ _LAZY = {
     "Comparison": "monmdp.study.compare",
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
+    "Bins": "monmdp.training.discretizers",
     "Curves": "monmdp.training.curves",
     "FlattenDiscrete": "monmdp.gym.single",
     "LiveCurves": "monmdp.training.live",
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Sweep": "monmdp.study.sweep",
+    "Tiles": "monmdp.training.discretizers",
     "kernel": "monmdp.kernels.compile",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
@@ -60,6 +63,7 @@ __all__ = [
     "ENVIRONMENTS",
     "MONITORS",
     "Agent",
+    "Bins",
     "Comparison",
     "Curves",
     "Environment",
@@ -77,6 +81,7 @@ __all__ = [
     "Solution",
     "Step",
     "Sweep",
+    "Tiles",
     "compare",
     "diameter",
     "from_gymnasium",

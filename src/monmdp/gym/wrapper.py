@@ -11,7 +11,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
 from monmdp import check
-from monmdp.environments import Environment, from_gymnasium
+from monmdp.environments import Environment, Rule, from_gymnasium
 from monmdp.errors import MonMDPError, NoTableError, shown
 from monmdp.gym.shapes import ActionShape, ObservationShape, action_shape, observation_shape
 from monmdp.gym.single import HIDDEN
@@ -134,9 +134,9 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         if self._at is not None:
             pair = place = _asked(self._at, "at", int, self._observation, env_action)
         self._observation, reward, env_terminated, truncated, env_info = self.env.step(env_action)
+        if not (isinstance(reward, float) and abs(reward) <= check.LARGEST):
+            reward = check.finite(reward, f"The reward of action {shown(env_action)} in {_title(self.env)}")
         env_reward, env_terminated = float(reward), bool(env_terminated)
-        if not math.isfinite(env_reward):
-            raise MonMDPError(f"The reward of action {shown(env_action)} in {_title(self.env)} is {env_reward}.")
         monitor_reward, observed, terminated = simulation.step(
             choice, state, label, env_reward, env_terminated, pair, place, visible=visible and self._left > 0
         )
@@ -178,14 +178,20 @@ class Unlisted(Environment):
 
 
 def _place(env: gymnasium.Env[Any, Any], monitor: Monitor, placed: bool) -> tuple[Environment | None, set[int]]:
-    """The environment as a table and its pairs that are never observable; without a table, check what is missing."""
+    """The environment's states and actions, if they can be listed, and its pairs that are never observable."""
+    never = check.as_label(monitor.never_observable) != ()
     try:
         table = from_gymnasium(env)
         return table, never_observable_pairs(table, monitor)
     except NoTableError:
         pass
+    spaces: Any = (env.observation_space, env.action_space)
+    if all(isinstance(space, Discrete) and space.start == 0 for space in spaces):
+        labels: Any = [range(space.n) for space in spaces]
+        numbered = Rule(states=labels[0], actions=labels[1], title=_title(env))
+        return numbered, never_observable_pairs(numbered, monitor) if never else set()
     title, name = _title(env), monitor.name
-    if check.as_label(monitor.never_observable) != ():
+    if never:
         raise MonMDPError(
             f"{title} has no list of states for never_observable; say which rewards are never shown with "
             f"monmdp.monitored(env, {type(monitor).__name__!r}, hidden=lambda observation, action: …)."
