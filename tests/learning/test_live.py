@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import operator
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import gymnasium
 import numpy as np
@@ -12,7 +15,11 @@ from comparing import same
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 import monmdp
-from monmdp import MonMDPError
+from monmdp import AGENTS, MonMDPError
+from monmdp.agents.base import Transition
+from monmdp.errors import MonMDPWarning
+from monmdp.exact.structure import Bounds
+from monmdp.training.live import LiveLearner, LiveSimulation
 
 
 def lake(**options) -> gymnasium.Env:
@@ -205,3 +212,245 @@ def test_optimistic_agents_need_a_range_of_rewards():
             live(lake(), "Full", agent, steps=10)
     first = live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1))
     assert first.q.max() == pytest.approx(sum(0.99**t for t in range(100)))
+
+
+# monitored environments, several seeds, tests
+
+NAIVE = "Naive(alpha=0.5, initial_q=1)"
+
+
+def test_a_monitored_environment_is_taken_as_it_is():
+    """The lake wrapped inside, wrapped outside, with a wrapper on top, and joined as a table: the same runs."""
+    options = {"agent": NAIVE, "steps": 300, "points": 3, "seeds": [3, 5], "test_episodes": 1}
+    one = monmdp.train_live(lake(), "Ask", **options)
+    assert one.observed[:, -1].all()
+    for env in (
+        monmdp.monitored(lake(), "Ask"),
+        gymnasium.wrappers.RecordEpisodeStatistics(monmdp.monitored(lake(), "Ask")),
+        gymnasium.make("monmdp/MonMDP-v0", environment=monmdp.make(lake(), "Ask")),
+    ):
+        other = monmdp.train_live(env, **options)
+        assert same(one.q, other.q)
+        assert same(one.visit_counts, other.visit_counts)
+        assert same(one.returns, other.returns)
+        assert other.monitor == "Ask"
+
+
+def test_several_seeds_are_the_runs_of_each():
+    options = {"agent": NAIVE, "steps": 200, "points": 4, "test_episodes": 2}
+    calls = []
+    both = monmdp.train_live(lake(), "Ask", seeds=(3, 4), **options, progress=lambda *done: calls.append(done))
+    assert both.returns.shape == both.observed.shape == both.undiscounted_returns.shape == (2, 5)
+    for row, seed in enumerate((3, 4)):
+        alone = monmdp.train_live(lake(), "Ask", seed=seed, **options)
+        assert alone.seeds == [seed]
+        for name in (*alone.recorded, "undiscounted_returns", "q", "visit_counts", "reward_model"):
+            assert same(getattr(both, name)[row], getattr(alone, name)[0]), name
+    assert calls == [(done, 400) for done in (0, 50, 100, 150, 200, 200, 250, 300, 350, 400)]
+    assert both.final_return == pytest.approx(both.final_returns.mean())
+    assert "2 seeds × 200 steps: estimated return" in repr(both)
+    assert {len(column) for column in both.columns().values()} == {10}
+    with pytest.raises(MonMDPError, match="seed is given twice"):
+        monmdp.train_live(lake(), seeds=[1, 1], **options)
+    with pytest.raises(MonMDPError, match="seed or seeds"):
+        monmdp.train_live(lake(), seed=1, seeds=2, **options)
+
+
+def test_a_budget_is_restored_for_every_seed():
+    env = monmdp.monitored(lake(), "Full", budget=30)
+    found = monmdp.train_live(env, agent=NAIVE, steps=100, points=2, seeds=2, test_episodes=1)
+    assert found.observed.tolist() == [[0, 30, 30]] * 2
+
+
+def test_undiscounted_returns_are_sums():
+    """Each episode has 5 steps that pay 1 and cannot be influenced."""
+
+    class Five(Endless):
+        def step(self, action):
+            self.left -= 1
+            return 0, 1.0, self.left == 0, False, {}
+
+        def reset(self, **options):
+            self.left = 5
+            return super().reset(**options)
+
+    found = monmdp.train_live(Five(True), agent=NAIVE, steps=10, points=2, discount=0.5, test_env=Five(True))
+    assert found.undiscounted_returns.tolist() == [[5.0] * 3]
+    assert found.returns.tolist() == [[2 - 1 / 16] * 3]
+
+
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [
+        (Endless(True), "No second copy of .* can be made"),
+        (monmdp.monitored(lake(), "Ask", evaluation_info=False), "has no 'env_reward'"),
+    ],
+    ids=["no spec", "no true rewards"],
+)
+def test_missing_tests_are_announced_once(env, reason):
+    with pytest.warns(MonMDPWarning, match=f"{reason}.*test_env") as caught:
+        found = monmdp.train_live(env, agent=NAIVE, steps=20, points=4)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert np.isnan(found.returns).all()
+    assert "not tested" in repr(found)
+
+
+def test_agents_that_need_every_reward_say_so():
+    env = monmdp.monitored(lake(), "Ask", evaluation_info=False)
+    with pytest.raises(MonMDPError, match="Oracle needs every reward"):
+        monmdp.train_live(env, agent="Oracle", steps=50, test_env=monmdp.monitored(lake(), "Ask"))
+
+
+class Table(NamedTuple):
+    """The smallest memory of an agent."""
+
+    q: np.ndarray
+    visits: np.ndarray
+
+
+class Silent(gymnasium.Wrapper):
+    """A wrapper that does not pass info on."""
+
+    def step(self, action):
+        return *self.env.step(action)[:4], {}
+
+
+@pytest.mark.parametrize(
+    ("env", "monitor", "message"),
+    [
+        (monmdp.monitored(lake(), "Ask"), "Ask", "has a monitor already; leave out the monitor 'Ask'"),
+        (monmdp.monitored(lake(), "Ask", actions="joint"), None, "actions='dict' and observations='dict'"),
+        (monmdp.FlattenDiscrete(monmdp.monitored(lake(), "Ask")), None, "wrappers that flatten"),
+        (Silent(monmdp.monitored(lake(), "Ask")), None, "has no 'reward_observed'; wrappers must pass info on"),
+        (gymnasium.make("Pendulum-v1"), None, "DiscretizeAction"),
+    ],
+)
+def test_environments_that_do_not_fit(env, monitor, message):
+    with pytest.raises(MonMDPError, match=message):
+        monmdp.train_live(env, monitor, NAIVE, steps=10, test_env=env, discretizer=(lambda observation: 0, 20))
+
+
+# rewards that arrive later
+
+
+class Late(gymnasium.Wrapper):
+    """Shows rewards `delay` steps later, in the info of a step, or of a reset if the episode has ended."""
+
+    def __init__(self, env: gymnasium.Env, delay: int) -> None:
+        super().__init__(env)
+        self.delay = delay
+
+    def reset(self, **options):
+        if options.get("seed") is not None:
+            self.clock, self.waiting, self.delivered = 0, [], set()
+        self.seen, info = self.env.reset(**options)
+        return self.seen, self._deliver(info)
+
+    def step(self, action):
+        pair = int(self.seen["env"]), int(action["env"])
+        self.seen, reward, *ends, info = self.env.step(action)
+        info["step_id"] = self.clock
+        if info["reward_observed"]:
+            self.waiting.append((self.clock, info["proxy_reward"], pair))
+            reward -= info["proxy_reward"]
+            info |= {"reward_observed": False, "proxy_reward": float("nan")}
+        self.clock += 1
+        return self.seen, reward, *ends, info if any(ends) else self._deliver(info)
+
+    def _deliver(self, info):
+        due = [answer for answer in self.waiting if answer[0] <= self.clock - self.delay]
+        self.waiting = self.waiting[len(due) :]
+        self.delivered |= {pair for *_, pair in due}
+        return {**info, "answers": [(step, reward) for step, reward, _ in due]} if due else info
+
+
+AGENTS_ONCE = ["Naive", "Directed", "Joint", "Ignore", "DirectedModel", "MonitoredMBIE"]
+
+
+@pytest.mark.parametrize("agent", AGENTS_ONCE)
+def test_late_answers_give_the_rewards_of_the_lake(agent):
+    """The source of truth is the lake's table; pairs whose reward arrived at least once have it."""
+    env = Late(monmdp.monitored(lake(), "Ask"), delay=9)
+    found = live(env, None, agent, steps=1500, points=2, reward_range=(0, 1), test_env=monmdp.monitored(lake(), "Ask"))
+    assert len(env.delivered) > 20
+    for state, action in env.delivered:
+        [(_, _, reward, _)] = lake().unwrapped.P[state][action]
+        assert found.reward_model[4 * state + action] == reward
+    assert 0 <= found.visit_counts[:, 1::2].sum() - found.record.observed[-1] <= 9
+
+
+#: What else agents with models count.
+COUNTED = {
+    "DirectedModel": [
+        *(f"model.{name}" for name in ("visits", "env_tries", "monitor_tries", "monitor_observed", "monitor_asked")),
+        *(f"rewards.{name}" for name in ("found.times", "seen", "mean", "unseen")),
+        "given_up",
+    ],
+    "MonitoredMBIE": ["monitor_counts", "monitor_model", "transitions.times", "transitions.total"],
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS_ONCE)
+def test_late_answers_count_nothing_twice(agent):
+    """The same steps with rewards at once, and with all rewards after them: equal counts and rewards."""
+    game = LiveSimulation(monmdp.monitored(lake(), "Ask"), 16, int, 0)
+    options = AGENTS.build(agent).filled({"alpha": 1.0})
+    options = options.filled(options.defaults(Bounds(0.0, 1.0)))
+    once, late = (LiveLearner(options, game, 400, 0, 0.99) for _ in range(2))
+    rng, waiting = np.random.default_rng(0), []
+    for step in range(400):
+        if game.elapsed == 0:
+            once.begin(game.state), late.begin(game.state)
+        state, action = game.state, int(rng.integers(8))
+        once.act(state), late.act(state)
+        outcome = game.step(action)
+        pair = int(game.env_pairs[state * 8 + action])
+        shown = Transition(step, state, action, pair, *outcome[:1], outcome.terminated, np.nan, outcome.monitor_reward)
+        hidden, shown = shown, shown._replace(proxy_reward=outcome.env_reward if outcome.observed else np.nan)
+        once.update(shown), late.update(hidden)
+        waiting += [shown] * outcome.observed
+        if outcome.terminated or outcome.truncated:
+            game.restart()
+    for transition in waiting:
+        late.answered(transition)
+    for name in ("visits", "reward_model", "reward_counts", *COUNTED.get(agent, ())):
+        one, two = (operator.attrgetter(name)(learner.memory) for learner in (once, late))
+        assert same(one, two), name
+    assert late.memory.reward_counts.sum() == len(waiting) > 100
+
+
+@pytest.mark.parametrize("agent", ["Naive", "DirectedModel"])
+def test_hidden_rewards_do_not_arrive_later(agent):
+    """Other rewards where they are never shown change nothing that a learner knows."""
+
+    def run(factor: float) -> SimpleNamespace:
+        paid = gymnasium.wrappers.TransformReward(lake(), lambda reward: reward + factor)
+        never = monmdp.monitored(paid, "Ask", hidden=lambda state, action: True)
+        options = {"points": 3, "reward_range": (0, 1), "test_env": copy.deepcopy(never)}
+        return live(Late(never, delay=7), None, agent, steps=400, **options)
+
+    one, two = run(0.0), run(9.0)
+    assert one.record.observed[-1] == two.record.observed[-1] == 0
+    for name in ("q", "visit_counts", "reward_model"):
+        assert same(getattr(one, name), getattr(two, name)), name
+    assert (one.record.collected != two.record.collected).any()
+
+
+def test_an_agent_without_a_use_for_late_answers_says_so():
+    @dataclass(frozen=True, kw_only=True)
+    class Still(monmdp.Agent):
+        @staticmethod
+        def act(memory, state, draws):
+            return 1, False
+
+        @staticmethod
+        def update(memory, transition):
+            memory.q[transition.state, transition.action] += 0.0
+
+        def memory(self, world, steps, seed):
+            return Table(np.zeros((world.n_states, world.n_actions)), np.zeros(world.n_states * world.n_actions, int))
+
+    env = Late(monmdp.monitored(lake(), "Ask"), delay=2)
+    with pytest.raises(MonMDPError, match=r"Still cannot use rewards that arrive later.*answered\(memory"):
+        monmdp.train_live(env, agent=Still(), steps=20, points=1, test_env=monmdp.monitored(lake(), "Ask"))

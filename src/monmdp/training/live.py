@@ -108,6 +108,8 @@ def train_live(
     for given in (env,) if test_env is None else (env, test_env):
         check.instance(given, gymnasium.Env, example)
     length = check.steps(steps, what="The number of steps")
+    if seed is not None and seeds != 1:
+        raise MonMDPError("Give seed or seeds, not both; seed=3 is the same as seeds=[3].")
     chosen_seeds = as_seeds(seeds) if seed is None else [check.seed(seed, "The seed")]
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
@@ -189,15 +191,15 @@ def _second_copy(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) ->
             raise MonMDPError("it has no spec")
         return with_monitor(gymnasium.make(env.spec), monitor)
     except Exception as error:  # environments and wrappers of users can raise anything
-        _no_tests(f"No second copy of {shown(env)} can be made ({error})")
+        _no_tests(f"No second copy of {shown(env)} can be made ({error})", 4)
         return None
 
 
-def _no_tests(reason: str) -> None:
+def _no_tests(reason: str, depth: int) -> None:
     warnings.warn(
         f"{reason}, so returns are NaN; pass a second copy as test_env, which is only used for tests.",
         MonMDPWarning,
-        stacklevel=4,
+        stacklevel=depth,
     )
 
 
@@ -297,7 +299,7 @@ class LiveRun:
         if game is None:
             totals[:] = np.nan
         elif np.isnan(totals).any():
-            _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)")
+            _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)", 6)
             self._test = None
         self.undiscounted.append(totals[1] / self._episodes)
         return float(totals[0] / self._episodes)
