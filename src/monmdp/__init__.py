@@ -15,6 +15,7 @@ from monmdp.registry import grid
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.figures.plots import heatmap, plot
+    from monmdp.gym.filled import fill_rewards
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
     from monmdp.gym.wrapper import monitored
@@ -47,6 +48,7 @@ _LAZY = {
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Sweep": "monmdp.study.sweep",
     "Tiles": "monmdp.training.discretizers",
+    "fill_rewards": "monmdp.gym.filled",
     "kernel": "monmdp.kernels.compile",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
@@ -84,6 +86,7 @@ __all__ = [
     "Tiles",
     "compare",
     "diameter",
+    "fill_rewards",
     "from_gymnasium",
     "goal_relative_diameter",
     "greedy_policy",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ DEFAULT_POINTS = 20
 UNDISCOVERED = 2**62
 #: Bytes per pair that live training needs in any case, and what to do if they do not fit.
 PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor, or fewer states of the discretizer"
+#: Steps with a hidden reward that are remembered, so that a late answer can be used.
+REMEMBERED = 100_000
 #: A test episode ends when a reward counts for less than this.
 NEGLIGIBLE = 1e-9
 
@@ -324,7 +327,7 @@ class LiveSimulation:
         check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
         state, action = np.divmod(np.arange(pairs), self.n_actions)
         self.env_pairs = state // self._n_monitor_states * self._n_env_actions + action // self._n_monitor_actions
-        self._remembered: dict[Any, Transition] = {}
+        self._remembered: OrderedDict[Any, Transition] = OrderedDict()
         self._step_id: Any = None
         self._answers: list[tuple[Any, float]] = []
         self.restart(seed)
@@ -376,6 +379,8 @@ class LiveSimulation:
         """Earlier transitions whose reward has arrived since; remembers the last one if its reward was hidden."""
         if self._step_id is not None:
             self._remembered[self._step_id] = transition
+            if len(self._remembered) > REMEMBERED:
+                self._remembered.popitem(last=False)
         arrived, self._answers = self._answers, []
         return [
             self._remembered.pop(step_id)._replace(proxy_reward=check.finite(reward, "A reward in info['answers']"))
