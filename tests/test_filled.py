@@ -306,19 +306,37 @@ def test_copies_learn_one_model(mode, form, features):
     assert {0.0, 1.0} <= {reward for rewards in seen.values() for reward in rewards}
 
 
-def test_one_copy_equals_the_single_environment():
-    envs = fill_rewards(gymnasium.make_vec("monmdp/Empty-v0", num_envs=1, monitor="Ask"))
-    env = fill_rewards(gymnasium.make("monmdp/Empty-v0", monitor="Ask"))
+@pytest.mark.parametrize(
+    ("envs", "env"),
+    [
+        (
+            lambda: gymnasium.make_vec("monmdp/Empty-v0", num_envs=1, monitor="Ask"),
+            lambda: gymnasium.make("monmdp/Empty-v0", monitor="Ask"),
+        ),
+        (
+            lambda: monitored(gymnasium.make_vec("CliffWalking-v1", num_envs=1), "Ask"),
+            lambda: monitored(gymnasium.make("CliffWalking-v1"), "Ask"),
+        ),
+        (
+            lambda: monitored(gymnasium.make_vec("Acrobot-v1", num_envs=1, max_episode_steps=30), "Ask"),
+            lambda: monitored(gymnasium.make("Acrobot-v1", max_episode_steps=30), "Ask"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("features", [None, lambda s, a, t: np.concatenate([np.ravel(s), np.ravel(a), np.ravel(t)])])
+def test_one_copy_equals_the_single_environment(envs, env, features):
+    envs, env = fill_rewards(envs(), features=features), fill_rewards(env(), features=features)
     envs.reset(seed=5)
     env.reset(seed=5)
     env.action_space.seed(5)
-    for _ in range(200):
+    for _ in range(150):
         action = env.action_space.sample()
+        batch = {key: np.array([value]) for key, value in action.items()}
         reward, terminated, truncated = env.step(action)[1:4]
-        assert envs.step({key: np.array([value]) for key, value in action.items()})[1] == [reward]
+        assert envs.step(batch)[1] == [pytest.approx(reward, rel=1e-12)]
         if terminated or truncated:
             env.reset()
-            envs.step({"env": np.array([0]), "monitor": np.array([0])})
+            envs.step(batch)
 
 
 # errors

@@ -334,50 +334,47 @@ def test_environments_that_do_not_fit(env, monitor, message):
 # rewards that arrive later
 
 
-class Late(gymnasium.Wrapper):
-    """Shows rewards `delay` steps later, in the info of a step, or of a reset if the episode has ended."""
-
-    def __init__(self, env: gymnasium.Env, delay: int) -> None:
-        super().__init__(env)
-        self.delay = delay
-
-    def reset(self, **options):
-        if options.get("seed") is not None:
-            self.clock, self.waiting, self.delivered = 0, [], set()
-        self.seen, info = self.env.reset(**options)
-        return self.seen, self._deliver(info)
-
-    def step(self, action):
-        pair = int(self.seen["env"]), int(action["env"])
-        self.seen, reward, *ends, info = self.env.step(action)
-        info["step_id"] = self.clock
-        if info["reward_observed"]:
-            self.waiting.append((self.clock, info["proxy_reward"], pair))
-            reward -= info["proxy_reward"]
-            info |= {"reward_observed": False, "proxy_reward": float("nan")}
-        self.clock += 1
-        return self.seen, reward, *ends, info if any(ends) else self._deliver(info)
-
-    def _deliver(self, info):
-        due = [answer for answer in self.waiting if answer[0] <= self.clock - self.delay]
-        self.waiting = self.waiting[len(due) :]
-        self.delivered |= {pair for *_, pair in due}
-        return {**info, "answers": [(step, reward) for step, reward, _ in due]} if due else info
-
-
 AGENTS_ONCE = ["Naive", "Directed", "Joint", "Ignore", "DirectedModel", "MonitoredMBIE"]
 
 
 @pytest.mark.parametrize("agent", AGENTS_ONCE)
-def test_late_answers_give_the_rewards_of_the_lake(agent):
+@pytest.mark.parametrize("source", ["steps", "episodes"])
+def test_late_answers_give_the_rewards_of_the_lake(agent, source):
     """The source of truth is the lake's table; pairs whose reward arrived at least once have it."""
-    env = Late(monmdp.monitored(lake(), "Ask"), delay=9)
-    found = live(env, None, agent, steps=1500, points=2, reward_range=(0, 1), test_env=monmdp.monitored(lake(), "Ask"))
-    assert len(env.delivered) > 20
-    for state, action in env.delivered:
-        [(_, _, reward, _)] = lake().unwrapped.P[state][action]
+    delivered, truth = set(), lake().unwrapped.P
+
+    def answer(question: monmdp.Question) -> float:
+        delivered.add((int(question.observation), int(question.action)))
+        return question.reward
+
+    answers = monmdp.DelayedAnswers(9, answer) if source == "steps" else monmdp.EpisodeAnswers(answer)
+    env = monmdp.late_answers(monmdp.monitored(lake(), "Ask"), answers)
+    found = live(env, None, agent, steps=1000, points=2, reward_range=(0, 1), test_episodes=1)
+    assert len(delivered) > 20
+    for state, action in delivered:
+        [(_, _, reward, _)] = truth[state][action]
         assert found.reward_model[4 * state + action] == reward
-    assert 0 <= found.visit_counts[:, 1::2].sum() - found.record.observed[-1] <= 9
+    assert 0 <= found.visit_counts[:, 1::2].sum() - found.record.observed[-1] <= (9 if source == "steps" else 100)
+
+
+def test_tests_leave_the_sources_and_models_of_training_alone():
+    """A copy for tests has neither: the same run, whatever the number of tests, and no reward of a test is learned."""
+    asked = []
+
+    class Counted(monmdp.DelayedAnswers):
+        def ask(self, question):
+            asked[-1] += 1
+            super().ask(question)
+
+    def run(points: int) -> SimpleNamespace:
+        asked.append(0)
+        late = monmdp.late_answers(monmdp.monitored(lake(), "Full"), Counted(3))
+        return live(monmdp.fill_rewards(late), None, NAIVE, steps=200, points=points)
+
+    one, two = run(1), run(20)
+    assert asked == [200, 200]
+    assert same(one.q, two.q)
+    assert one.record.observed[-1] == two.record.observed[-1] == 197
 
 
 #: What else agents with models count.
@@ -422,16 +419,23 @@ def test_late_answers_count_nothing_twice(agent):
 
 @pytest.mark.parametrize("agent", ["Naive", "DirectedModel"])
 def test_hidden_rewards_do_not_arrive_later(agent):
-    """Other rewards where they are never shown change nothing that a learner knows."""
+    """Other rewards where they are never shown, in even states, change nothing that a learner knows."""
 
-    def run(factor: float) -> SimpleNamespace:
-        paid = gymnasium.wrappers.TransformReward(lake(), lambda reward: reward + factor)
-        never = monmdp.monitored(paid, "Ask", hidden=lambda state, action: True)
-        options = {"points": 3, "reward_range": (0, 1), "test_env": copy.deepcopy(never)}
-        return live(Late(never, delay=7), None, agent, steps=400, **options)
+    class Paid(gymnasium.Wrapper):
+        def step(self, action):
+            even = self.unwrapped.s % 2 == 0
+            state, reward, *rest = self.env.step(action)
+            return state, reward + self.bonus * even, *rest
+
+    def run(bonus: float) -> SimpleNamespace:
+        paid = Paid(lake())
+        paid.bonus = bonus
+        never = monmdp.monitored(paid, "Ask", hidden=lambda state, action: state % 2 == 0)
+        late = monmdp.late_answers(never, monmdp.DelayedAnswers(7))
+        return live(late, None, agent, steps=400, points=3, reward_range=(0, 1), test_env=copy.deepcopy(never))
 
     one, two = run(0.0), run(9.0)
-    assert one.record.observed[-1] == two.record.observed[-1] == 0
+    assert one.record.observed[-1] == two.record.observed[-1] > 0
     for name in ("q", "visit_counts", "reward_model"):
         assert same(getattr(one, name), getattr(two, name)), name
     assert (one.record.collected != two.record.collected).any()
@@ -451,6 +455,6 @@ def test_an_agent_without_a_use_for_late_answers_says_so():
         def memory(self, world, steps, seed):
             return Table(np.zeros((world.n_states, world.n_actions)), np.zeros(world.n_states * world.n_actions, int))
 
-    env = Late(monmdp.monitored(lake(), "Ask"), delay=2)
+    env = monmdp.late_answers(monmdp.monitored(lake(), "Ask"), monmdp.DelayedAnswers(2))
     with pytest.raises(MonMDPError, match=r"Still cannot use rewards that arrive later.*answered\(memory"):
-        monmdp.train_live(env, agent=Still(), steps=20, points=1, test_env=monmdp.monitored(lake(), "Ask"))
+        monmdp.train_live(env, agent=Still(), steps=20, points=1)

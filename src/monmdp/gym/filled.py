@@ -1,6 +1,6 @@
 """Hidden rewards filled in by a model of the observed ones: `fill_rewards`, a wrapper for learners of any library."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,8 @@ from monmdp.gym.nearest import NearestRewards
 from monmdp.gym.single import HIDDEN
 
 Features = Callable[[Any, Any, Any], Any]
+#: Steps without an answer whose features are remembered; of more, the oldest are forgotten.
+MOST_PENDING = 100_000
 
 
 def fill_rewards(env: Any, model: Any = None, *, features: Features | None = None, initial: float = 0.0) -> Any:
@@ -29,7 +31,8 @@ def fill_rewards(env: Any, model: Any = None, *, features: Features | None = Non
     before the first reward was observed.
 
     The reward is the monitor's plus the observed or the predicted one. `info` has filled_reward, the prediction, NaN
-    when the reward was observed. Resets do not change the model, which is the attribute `model`.
+    when the reward was observed. Resets do not change the model, which is the attribute `model`. It also learns from
+    late answers (`late_answers`): the features of their steps are remembered.
     """
     wrapper: Any = FilledVectorRewards if isinstance(env, VectorEnv) else FilledRewards
     return wrapper(env, model, features=features, initial=initial)
@@ -52,6 +55,12 @@ class FilledRewards(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         self._rewards = RewardModel(env, env.get_wrapper_attr, model, features, initial)
         self.model = self._rewards.model
 
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; a seed drops open questions, since step ids begin again."""
+        if seed is not None:
+            self._rewards.pending.clear()
+        return super().reset(seed=seed, options=options)
+
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action; learn from the reward if it was observed, otherwise predict it."""
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -59,6 +68,9 @@ class FilledRewards(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             raise MonMDPError(f"info of {shown(self.env)} has no reward_observed; wrappers inside must keep it.")
         vectors = self._rewards.vectors(self.env.get_wrapper_attr("env_transition"))
         filled: Any = HIDDEN
+        if info.get("reward_pending"):
+            self._rewards.remember((0, info["step_id"]), vectors[0])
+        self._rewards.learn_late(((0, step_id), answer) for step_id, answer in info.get("answers", ()))
         if info["reward_observed"]:
             self._rewards.learn(vectors, [info["proxy_reward"]])
         else:
@@ -80,9 +92,19 @@ class FilledVectorRewards(VectorWrapper[Any, Any, Any, Any, Any]):
     ) -> None:
         super().__init__(env)
         self._batched = hasattr(env, "env_transition")  # otherwise the copies are asked one by one
-        find = partial(getattr, env) if self._batched else lambda name: env.get_attr(name)[0]  # type: ignore[attr-defined]
+        find = partial(getattr if self._batched else _of_first_copy, env)
         self._rewards = RewardModel(env, find, model, features, initial, env.num_envs if self._batched else None)
         self.model = self._rewards.model
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start episodes; copies with a seed drop their open questions, since step ids begin again."""
+        seeds = list(seed) if isinstance(seed, Sequence) else [seed] * self.num_envs
+        for copy, step_id in list(self._rewards.pending) if seed is not None else ():
+            if seeds[copy] is not None:
+                del self._rewards.pending[copy, step_id]
+        return self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Step all copies; learn from all observed rewards, then predict the hidden ones. Resets are left out."""
@@ -96,6 +118,11 @@ class FilledVectorRewards(VectorWrapper[Any, Any, Any, Any, Any]):
             hidden |= stepped & ~shown_ones
             proxy[stepped] = part["proxy_reward"][stepped]
         vectors = self._vectors()
+        for part in parts:
+            for i in np.flatnonzero(part.get("reward_pending", ())).tolist():
+                self._rewards.remember((i, part["step_id"][i]), vectors[i])
+            answers = enumerate(part.get("answers", ()))
+            self._rewards.learn_late(((i, step_id), answer) for i, each in answers for step_id, answer in each or ())
         if observed.any():
             self._rewards.learn(vectors[observed], proxy[observed])
         if hidden.any():
@@ -142,6 +169,7 @@ class RewardModel:
             )
         self._initial = check.finite(initial, "The initial value")
         self._features, self._size, self._fitted = features, 0, False
+        self.pending: dict[tuple[int, int], np.ndarray] = {}
         self._flatten = [_flattener(space, n) for space in spaces]
         batches = [batch_space(space, n) for space in (*spaces, spaces[0])] if n else []
         self._rows = (lambda parts: zip(*map(iterate, batches, parts), strict=True)) if n else lambda step: [step]
@@ -171,6 +199,19 @@ class RewardModel:
         self.model.partial_fit(vectors, np.asarray(rewards, np.float64))
         self._fitted = True
 
+    def remember(self, step: tuple[int, int], vector: np.ndarray) -> None:
+        """Keep the features of a step, (copy, step id), until its answer arrives."""
+        self.pending[step] = vector
+        if len(self.pending) > MOST_PENDING:
+            del self.pending[next(iter(self.pending))]
+
+    def learn_late(self, answers: Iterable[tuple[tuple[int, int], float]]) -> None:
+        """Learn from answers to remembered steps."""
+        arrived = [(self.pending.pop(step), reward) for step, reward in answers if step in self.pending]
+        if arrived:
+            vectors, rewards = zip(*arrived, strict=True)
+            self.learn(np.stack(vectors), rewards)
+
     def predict(self, vectors: np.ndarray) -> np.ndarray:
         """The predicted rewards [N]; the initial value before the first observed reward."""
         if not self._fitted:
@@ -182,6 +223,13 @@ class RewardModel:
                 "not one finite number for each row; many models need features of similar scale."
             )
         return predicted
+
+
+def _of_first_copy(env: Any, name: str) -> Any:
+    """An attribute of the first of several separate environments, which may be in other processes."""
+    if not env.call("has_wrapper_attr", name)[0]:
+        raise AttributeError(name)
+    return env.get_attr(name)[0]
 
 
 def _flattener(space: Any, n: int | None) -> Callable[[Any], np.ndarray]:

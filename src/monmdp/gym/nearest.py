@@ -11,7 +11,7 @@ class NearestRewards:
     """Predicts a mean of remembered rewards, weighted by 1 / distance⁸; for features seen before, their own mean.
 
     Equal features share one entry, the mean of their rewards. Every feature is scaled to the range of its remembered
-    values. capacity: the number of entries; when all are in use, a new one replaces one of its neighbours.
+    values. capacity: the number of entries; when all are in use, a new one replaces the most similar one.
     """
 
     def __init__(self, capacity: int = 2_000) -> None:
@@ -31,6 +31,8 @@ class NearestRewards:
             self._low, self._high = min(self._low, reward), max(self._high, reward)
             row = self._rows.get(key := features.tobytes())
             if row is None:
+                if self._low == self._high and len(self._rows) == self.capacity:
+                    continue  # nothing new
                 row = self._rows[key] = self._free_row(features, reward)
                 self._features[row], self._means[row], self._counts[row] = features, 0.0, 0.0
                 self._scale(row)
@@ -49,15 +51,14 @@ class NearestRewards:
         if unknown:
             weights = np.square(np.square(1.0 / self._distances(vectors[unknown])))
             predicted[unknown] = weights @ self._means[: len(self._rows)] / weights.sum(1)
-        return np.clip(predicted, self._low, self._high)
+        return np.minimum(np.maximum(predicted, self._low), self._high)  # faster than clip
 
     def _free_row(self, features: np.ndarray, reward: float) -> int:
-        """An unused row or, of the nearest entries, the one whose reward is most similar: rare rewards are kept."""
-        n = len(self._rows)
-        if n < self.capacity:
-            return n
-        nearest = np.argpartition(self._distances(features[None])[0], min(5, n) - 1)[:5]
-        row = int(nearest[np.abs(self._means[nearest] - reward).argmin()])
+        """An unused row or that of the entry with the most similar features and reward, so that rare ones are kept."""
+        if len(self._rows) < self.capacity:
+            return len(self._rows)
+        difference = (self._means - reward) / (self._high - self._low)
+        row = int((self._distances(features[None])[0] + difference * difference).argmin())
         del self._rows[self._features[row].tobytes()]
         return row
 

@@ -5,9 +5,9 @@ Returns are estimated from greedy test episodes, since there is no model to comp
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ from monmdp.agents.base import AGENTS, Agent, HasDiscovery, HasLateAnswers, Tran
 from monmdp.agents.choices import Draws
 from monmdp.errors import MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.structure import Bounds, annuity
+from monmdp.gym.answers import LateAnswers
+from monmdp.gym.filled import FilledRewards
 from monmdp.gym.single import MonitoredEnv
 from monmdp.gym.wrapper import Monitored, monitored
 from monmdp.machine import check_memory
@@ -41,8 +43,8 @@ DEFAULT_POINTS = 20
 UNDISCOVERED = 2**62
 #: Bytes per pair that live training needs in any case, and what to do if they do not fit.
 PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor, or fewer states of the discretizer"
-#: Steps with a hidden reward that are remembered, so that a late answer can be used.
-REMEMBERED = 100_000
+#: Wrappers that a copy for tests does without, since their sources and models belong to training.
+NOT_TESTED = (LateAnswers.__name__, FilledRewards.__name__)
 #: A test episode ends when a reward counts for less than this.
 NEGLIGIBLE = 1e-9
 
@@ -190,9 +192,11 @@ def _names(env: Any) -> tuple[str, str]:
 def _second_copy(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) -> Any:
     """A copy of the environment for tests, or None, with a warning, where none can be made."""
     try:
-        if env.spec is None:
+        spec = copy.copy(env.spec)
+        if spec is None:
             raise MonMDPError("it has no spec")
-        return with_monitor(gymnasium.make(env.spec), monitor)
+        spec.additional_wrappers = tuple(layer for layer in spec.additional_wrappers if layer.name not in NOT_TESTED)
+        return with_monitor(gymnasium.make(spec), monitor)
     except Exception as error:  # environments and wrappers of users can raise anything
         _no_tests(f"No second copy of {shown(env)} can be made ({error})", 4)
         return None
@@ -327,9 +331,9 @@ class LiveSimulation:
         check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
         state, action = np.divmod(np.arange(pairs), self.n_actions)
         self.env_pairs = state // self._n_monitor_states * self._n_env_actions + action // self._n_monitor_actions
-        self._remembered: OrderedDict[Any, Transition] = OrderedDict()
+        self._remembered: dict[Any, Transition] = {}
         self._step_id: Any = None
-        self._answers: list[tuple[Any, float]] = []
+        self._answers: Iterable[tuple[Any, float]] = ()
         self.restart(seed)
 
     def world(self, discount: float) -> World:
@@ -353,9 +357,8 @@ class LiveSimulation:
 
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""
-        observation, info = self._env.reset(seed=seed)
+        observation, _ = self._env.reset(seed=seed)
         self.state, self.elapsed = self._joint(observation), 0
-        self._answers += info.get("answers", ())
 
     def step(self, action: int) -> Outcome:
         """Take a joint action; the caller restarts after the end of an episode."""
@@ -369,22 +372,19 @@ class LiveSimulation:
         except KeyError as error:
             raise MonMDPError(f"The info of {shown(self._env)} has no {error}; wrappers must pass info on.") from None
         reward = float(proxy_reward if observed else info.get("env_reward", np.nan))
-        self._step_id = None if observed else info.get("step_id")
-        self._answers += info.get("answers", ())
+        self._step_id = info["step_id"] if info.get("reward_pending") else None
+        self._answers = info.get("answers", ())
         self.state = self._joint(observation)
         self.elapsed += 1
         return Outcome(self.state, reward, float(monitor_reward), bool(observed), bool(terminated), bool(truncated))
 
     def answers(self, transition: Transition) -> list[Transition]:
-        """Earlier transitions whose reward has arrived since; remembers the last one if its reward was hidden."""
+        """Earlier transitions whose reward arrived with the last step; remembers the last one if its own is pending."""
         if self._step_id is not None:
             self._remembered[self._step_id] = transition
-            if len(self._remembered) > REMEMBERED:
-                self._remembered.popitem(last=False)
-        arrived, self._answers = self._answers, []
         return [
             self._remembered.pop(step_id)._replace(proxy_reward=check.finite(reward, "A reward in info['answers']"))
-            for step_id, reward in arrived
+            for step_id, reward in self._answers
             if step_id in self._remembered
         ]
 
