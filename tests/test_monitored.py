@@ -210,6 +210,19 @@ def test_never_observable_by_hidden():
     assert env.step({"env": 0, "monitor": 0})[4]["reward_observed"]
 
 
+def test_numbered_states_and_actions_can_be_named_without_a_table():
+    """A wrapper that changes rewards makes the lake's table useless, but not its numbers."""
+    lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    paid = gymnasium.wrappers.TransformReward(lake, lambda reward: reward + 1.0)
+    env = monitored(paid, "Button(cell=4, action=1, never_observable=[[0, 1], 8])")
+    on = int(env.reset(seed=0)[0]["monitor"])
+    for action, hidden, pressed in ((1, True, False), (1, False, True), (3, True, False), (1, False, True)):
+        seen, *_, info = env.step({"env": action, "monitor": 0})
+        assert info["reward_observed"] == (bool(on) and not hidden)
+        on ^= pressed
+        assert seen["monitor"] == on
+
+
 def test_pairs_of_random_pair_are_numbers_from_at():
     """Each number has its own probability, the one that the pair with this index has in a table."""
     shown = []

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from monmdp.study.store import save
     from monmdp.study.sweep import Sweep
     from monmdp.training.curves import Curves
+    from monmdp.training.discretizers import Bins, Tiles
     from monmdp.training.live import LiveCurves, train_live
     from monmdp.training.record import record
 
@@ -49,6 +50,7 @@ _LAZY = {
     "Agent": "monmdp.agents",
     "AnswerQueue": "monmdp.gym.answers",
     "ConsoleAnswers": "monmdp.gym.answers",
+    "Bins": "monmdp.training.discretizers",
     "Curves": "monmdp.training.curves",
     "DelayedAnswers": "monmdp.gym.answers",
     "EpisodeAnswers": "monmdp.gym.answers",
@@ -58,6 +60,7 @@ _LAZY = {
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Question": "monmdp.gym.answers",
     "Sweep": "monmdp.study.sweep",
+    "Tiles": "monmdp.training.discretizers",
     "fill_rewards": "monmdp.gym.filled",
     "kernel": "monmdp.kernels.compile",
     "late_answers": "monmdp.gym.answers",
@@ -77,6 +80,7 @@ __all__ = [
     "MONITORS",
     "Agent",
     "AnswerQueue",
+    "Bins",
     "Comparison",
     "ConsoleAnswers",
     "Curves",
@@ -98,6 +102,7 @@ __all__ = [
     "Solution",
     "Step",
     "Sweep",
+    "Tiles",
     "compare",
     "diameter",
     "fill_rewards",

@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.spaces import Discrete, Space
 
 from monmdp import check
-from monmdp.environments import Environment, from_gymnasium
+from monmdp.environments import Environment, Rule, from_gymnasium
 from monmdp.errors import MonMDPError, NoTableError, shown
 from monmdp.gym.shapes import ActionShape, Batch, ObservationShape, action_shape, observation_shape
 from monmdp.join import never_observable_pairs
@@ -82,15 +82,20 @@ class Unlisted(Environment):
 def _place(
     env: gymnasium.Env[Any, Any] | None, title: str, monitor: Monitor, placed: bool
 ) -> tuple[Environment | None, set[int]]:
-    """The environment as a table and its pairs that are never observable; without a table, check what is missing."""
+    """The environment's states and actions, if they can be listed, and its pairs that are never observable."""
+    never = check.as_label(monitor.never_observable) != ()
     if env is not None:
         try:
             table = from_gymnasium(env)
             return table, never_observable_pairs(table, monitor)
         except NoTableError:
-            pass
+            spaces: Any = (env.observation_space, env.action_space)
+        if all(isinstance(space, Discrete) and space.start == 0 for space in spaces):
+            labels: Any = [range(space.n) for space in spaces]
+            numbered = Rule(states=labels[0], actions=labels[1], title=title)
+            return numbered, never_observable_pairs(numbered, monitor) if never else set()
     name = monitor.name
-    if check.as_label(monitor.never_observable) != ():
+    if never:
         raise MonMDPError(
             f"{title} has no list of states for never_observable; say which rewards are never shown with "
             f"monmdp.monitored(env, {type(monitor).__name__!r}, hidden=lambda observation, action: …)."

@@ -118,9 +118,9 @@ class Monitored(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs, Pr
         if self._at is not None:
             pair = place = asked(self._at, "at", int, self._observation, env_action)
         self._observation, reward, env_terminated, truncated, env_info = self.env.step(env_action)
+        if not (isinstance(reward, float) and abs(reward) <= check.LARGEST):
+            reward = check.finite(reward, f"The reward of action {shown(env_action)} in {self._title}")
         env_reward, env_terminated = float(reward), bool(env_terminated)
-        if not math.isfinite(env_reward):
-            raise MonMDPError(f"The reward of action {shown(env_action)} in {self._title} is {env_reward}.")
         monitor_reward, observed, terminated = simulation.step(
             choice, state, label, env_reward, env_terminated, pair, place, visible=visible and self._left > 0
         )
