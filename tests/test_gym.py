@@ -46,7 +46,13 @@ def test_an_episode_with_ask_by_hand():
     assert math.isnan(info["proxy_reward"])
     observation, reward, *_, info = env.step({"env": RIGHT, "monitor": 1})
     assert (observation, reward) == ({"env": 1, "monitor": 0}, pytest.approx(-0.3))
-    assert info == {"proxy_reward": -0.1, "reward_observed": True, "monitor_reward": -0.2, "env_reward": -0.1}
+    assert info == {
+        "proxy_reward": -0.1,
+        "reward_observed": True,
+        "monitor_reward": -0.2,
+        "step_id": 1,
+        "env_reward": -0.1,
+    }
     _, reward, terminated, truncated, info = env.step({"env": STAY, "monitor": 0})
     assert (reward, terminated, truncated, info["env_reward"]) == (0.0, True, False, 1.0)
 

@@ -332,18 +332,18 @@ class Pool(gymnasium.Env):
 )
 def test_live_environments(monitor, pool, expected):
     agent = "Naive(initial_q=0.0)"
-    assert expected in error_of(lambda: monmdp.train_live(pool, monitor, agent, steps=5))
+    assert expected in error_of(lambda: monmdp.train_live(pool, monitor, agent, steps=5, test_env=Pool()))
 
 
 def test_live_sizes_and_monitors(small_machine):
     pool = Pool()
     pool.observation_space = gymnasium.spaces.MultiDiscrete([10**6] * 4)
-    message = error_of(lambda: monmdp.train_live(pool, agent="Naive", steps=5))
+    message = error_of(lambda: monmdp.train_live(pool, agent="Naive", steps=5, test_env=Pool()))
     assert "choose a smaller" in message
     assert f"{2 * 10**24:,} pairs" in message, "two actions in each state"
     pond = broken(Monitor, "outcomes", [("x", 1.0)])
     agent = "Naive(initial_q=0.0)"
-    message = error_of(lambda: monmdp.train_live(Pool(), pond, agent, steps=5))
+    message = error_of(lambda: monmdp.train_live(Pool(), pond, agent, steps=5, test_env=Pool()))
     assert "Pond" in message
     assert "must be Outcome objects, not ('x', 1.0)" in message
     for wrong in (1.0, (0.0, 0.5, 1.0)):

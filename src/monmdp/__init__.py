@@ -15,6 +15,15 @@ from monmdp.registry import grid
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
     from monmdp.figures.plots import heatmap, plot
+    from monmdp.gym.answers import (
+        AnswerQueue,
+        ConsoleAnswers,
+        DelayedAnswers,
+        EpisodeAnswers,
+        Question,
+        late_answers,
+    )
+    from monmdp.gym.filled import fill_rewards
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
     from monmdp.gym.wrapper import monitored
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from monmdp.study.store import save
     from monmdp.study.sweep import Sweep
     from monmdp.training.curves import Curves
+    from monmdp.training.discretizers import Bins, Tiles
     from monmdp.training.live import LiveCurves, train_live
     from monmdp.training.record import record
 
@@ -38,13 +48,22 @@ _LAZY = {
     "Comparison": "monmdp.study.compare",
     "AGENTS": "monmdp.agents",
     "Agent": "monmdp.agents",
+    "AnswerQueue": "monmdp.gym.answers",
+    "ConsoleAnswers": "monmdp.gym.answers",
+    "Bins": "monmdp.training.discretizers",
     "Curves": "monmdp.training.curves",
+    "DelayedAnswers": "monmdp.gym.answers",
+    "EpisodeAnswers": "monmdp.gym.answers",
     "FlattenDiscrete": "monmdp.gym.single",
     "LiveCurves": "monmdp.training.live",
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
+    "Question": "monmdp.gym.answers",
     "Sweep": "monmdp.study.sweep",
+    "Tiles": "monmdp.training.discretizers",
+    "fill_rewards": "monmdp.gym.filled",
     "kernel": "monmdp.kernels.compile",
+    "late_answers": "monmdp.gym.answers",
     "load": "monmdp.study.results",
     "mean_curves": "monmdp.study.results",
     "monitored": "monmdp.gym.wrapper",
@@ -60,9 +79,14 @@ __all__ = [
     "ENVIRONMENTS",
     "MONITORS",
     "Agent",
+    "AnswerQueue",
+    "Bins",
     "Comparison",
+    "ConsoleAnswers",
     "Curves",
+    "DelayedAnswers",
     "Environment",
+    "EpisodeAnswers",
     "FlattenDiscrete",
     "Grid",
     "LiveCurves",
@@ -73,12 +97,15 @@ __all__ = [
     "MonitoredEnv",
     "MonitoredVectorEnv",
     "Outcome",
+    "Question",
     "Rule",
     "Solution",
     "Step",
     "Sweep",
+    "Tiles",
     "compare",
     "diameter",
+    "fill_rewards",
     "from_gymnasium",
     "goal_relative_diameter",
     "greedy_policy",
@@ -86,6 +113,7 @@ __all__ = [
     "heatmap",
     "join",
     "kernel",
+    "late_answers",
     "load",
     "make",
     "mean_curves",

@@ -4,18 +4,24 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from monmdp import check, monitors
-from monmdp.environments import Environment
+from monmdp.environments import Environment, Rule, Step
+from monmdp.errors import MonMDPError
+from monmdp.join import join
 from monmdp.problem import MonMDP
 from monmdp.rng import normal, stream, uniform
 
 #: The random streams of a simulation.
 STREAMS = ("start", "world", "observe", "noise")
+#: A monitor with more outcomes is not listed; each outcome takes about 3 µs.
+MOST_LISTED = 100_000
 
 
 class Outcome(NamedTuple):
@@ -30,12 +36,12 @@ class Outcome(NamedTuple):
 
 
 class Simulation:
-    """A problem in progress: its joint state, the steps of the running episode, and the random streams of a seed."""
+    """A problem in progress: its joint state, steps in the episode and in all (clock), random streams of a seed."""
 
     def __init__(self, problem: MonMDP, seed: int) -> None:
         self.problem, self.n_states, self.n_actions = problem, problem.n_states, problem.n_actions
         self._keys = {role: stream(seed, role) for role in STREAMS}
-        self._clock = self._episode = 0
+        self.clock = self._episode = 0
         self.restart()
 
     def restart(self) -> None:
@@ -47,7 +53,7 @@ class Simulation:
 
     def step(self, action: int) -> Outcome:
         """Take a joint action; the caller restarts after the end of an episode."""
-        arrays, clock = self.problem.dynamics, self._clock
+        arrays, clock = self.problem.dynamics, self.clock
         outcome = int(arrays.offsets[self.state * self.problem.n_actions + action])
         draw = uniform(self._keys["world"], clock)
         while draw >= arrays.cumulative[outcome]:
@@ -56,7 +62,7 @@ class Simulation:
         if arrays.reward_noise[outcome] > 0:
             env_reward += float(arrays.reward_noise[outcome]) * normal(self._keys["noise"], clock)
         self.state = int(arrays.next_state[outcome])
-        self._clock += 1
+        self.clock += 1
         self.elapsed += 1
         terminated = bool(arrays.terminated[outcome])
         return Outcome(
@@ -70,7 +76,7 @@ class Simulation:
 
 
 class MonitorSimulation:
-    """A monitor in progress beside any environment: its state, as an index, and the random streams of a seed.
+    """A monitor in progress beside any environment: its state, as an index, steps so far, random streams of a seed.
 
     Where the environment's part of a step is deterministic, the draws select the same outcomes as in `Simulation`.
     """
@@ -91,7 +97,7 @@ class MonitorSimulation:
     def seed(self, seed: int) -> None:
         """Restart the random streams."""
         self._keys = {role: stream(seed, role) for role in STREAMS}
-        self._clock = self._episode = 0
+        self.clock = self._episode = 0
 
     def restart(self) -> None:
         """Begin a new episode."""
@@ -107,12 +113,66 @@ class MonitorSimulation:
         where = f"{self.name} in state {here!r} for action {choice!r}"
         produce = partial(self._outcomes, monitors.Moment(here, choice, *moment))
         rows = check.outcomes(produce, monitors.Outcome, where, self._index, here)
-        row = rows[0] if len(rows) == 1 else _select(rows, uniform(self._keys["world"], self._clock))
+        row = rows[0] if len(rows) == 1 else _select(rows, uniform(self._keys["world"], self.clock))
         _, self.state, reward, terminated, observed = row
         chance = observed * self._observability if visible else 0.0
-        shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self._clock) < chance)
-        self._clock += 1
+        shown = chance >= 1.0 or (chance > 0.0 and uniform(self._keys["observe"], self.clock) < chance)
+        self.clock += 1
         return reward, shown, terminated
+
+    def alone(self) -> MonMDP | None:
+        """The monitor as a problem: joint states and actions are its own, and draws select the same outcomes.
+
+        None if its outcomes depend on the environment, or are too many.
+        """
+        here = Rule(states=(0,), actions=("any",), rule=lambda state, action: [Step(0)])
+        start = {self.states[state]: chance for chance, state in self._start}
+        listed = Listed(self.states, self.actions, start, self._outcomes, observability=self._observability)
+        n_pairs = len(self.states) * len(self.actions)
+        try:
+            if n_pairs > MOST_LISTED or n_pairs * len(listed.of(self.states[0], self.actions[0])) > MOST_LISTED:
+                return None
+            return join(here, listed)
+        except Exception:  # those of a user's code are raised when the step happens
+            return None
+
+
+class Unseen(monitors.Moment):
+    """A moment of which only state and action can be read; `read` says whether anything else was attempted."""
+
+    read = False
+
+    def _refuse(self, *_: Any) -> Any:
+        """Not for monitors that run without an environment."""
+        self.read = True
+        raise MonMDPError("The outcomes depend on the environment.")
+
+    env_state = env_action = env_reward = env_terminated = env_pair = at = property(_refuse)
+
+
+for _name in set(vars(tuple)) - {"__new__", "__len__", "__getattribute__", "__class_getitem__", "__doc__"}:
+    setattr(Unseen, _name, Unseen._refuse)
+
+
+@dataclass(frozen=True)
+class Listed(monitors.Monitor):
+    """A monitor by its parts, without an environment."""
+
+    states: Any = ()
+    actions: Any = ()
+    start: Any = None
+    function: Any = None
+
+    def of(self, state: Any, action: Any) -> list[monitors.Outcome]:
+        """The outcomes in a state for an action, if they do not depend on the environment."""
+        moment = Unseen(state, action, None, None, 0.0, False, None)
+        outcomes = list(islice(self.function(moment), MOST_LISTED))
+        if moment.read:
+            moment._refuse()
+        return outcomes
+
+    def outcomes(self, moment: monitors.Moment) -> Iterable[monitors.Outcome]:
+        return self.of(moment.state, moment.action)
 
 
 def _select(rows: Iterable[tuple[Any, ...]], draw: float) -> tuple[Any, ...]:

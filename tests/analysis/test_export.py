@@ -152,8 +152,10 @@ def records(path: Path) -> Iterator[bytes]:
 
 def read_wandb(folder: Path) -> list[dict[str, Any]]:
     """Every run of a folder: its name, config, rows of history and summary."""
+    import wandb
     from wandb.proto.wandb_internal_pb2 import Record
 
+    wandb.teardown()  # waits for the process that writes the files
     runs = []
     for path in sorted(folder.rglob("*.wandb")):
         run: dict[str, Any] = {"history": [], "summary": {}, "path": path}

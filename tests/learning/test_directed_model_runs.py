@@ -256,7 +256,7 @@ def test_memory_grows_with_the_number_of_pairs(known):
         ("beta_bar=-1", "'beta_bar' of DirectedModel must be at least 0, not -1"),
         ("beta_certain=-0.5", "'beta_certain' of DirectedModel must be at least 0"),
         ("beta_uncertain='x'", "'beta_uncertain' of DirectedModel must be a number, not 'x'"),
-        ("accuracy=-0.1", "'accuracy' of DirectedModel must be at least 0"),
+        ("accuracy=-0.1", "'accuracy' of DirectedModel must be between 0 and 1"),
         ("accuracy=None", "'accuracy' of DirectedModel must be a number"),
         ("minimum_reward='low'", "'minimum_reward' of DirectedModel must be a number, not 'low'"),
         ("minimum_reward=1e999", "finite"),

@@ -202,6 +202,14 @@ class HasDiscovery(Protocol):
 
 
 @runtime_checkable
+class HasLateAnswers(Protocol):
+    """An agent that can use rewards that arrive steps or episodes later, in live training."""
+
+    def answered(self, memory: Any, transition: Transition) -> None:
+        """Learn the reward of an earlier transition, which was counted before; `step` is the current one."""
+
+
+@runtime_checkable
 class HasSeededMemory(Protocol):
     """An agent whose memories of different seeds differ in few fields, so that a GPU can share the others."""
 

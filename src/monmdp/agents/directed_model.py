@@ -13,7 +13,7 @@ import numpy as np
 
 from monmdp.agents import factored_model, outcome_rewards, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
-from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.base import AGENTS, Agent, Transition
 from monmdp.agents.choices import choose, largest
 from monmdp.agents.goals import DISCOVER, GIVE_UP_FACTOR, LEAST_CHANCE, N_PURPOSES, VISIT, follow, price
 from monmdp.check import Count, NonNegative, Probability
@@ -240,6 +240,19 @@ def update_directed_model(memory, transition):
         status.plan_outdated = True
 
 
+@kernel
+def answer_directed_model(memory, transition):
+    """Learn the reward of an earlier transition, and that it was observed, without counting the step again."""
+    model, rewards, env_pair = memory.model, memory.rewards, transition.env_pair
+    monitor_pair = model.shifts.group[transition.state * model.n_actions + transition.action]
+    model.monitor_observed[monitor_pair] += 1
+    model.monitor_asked[monitor_pair] = max(model.monitor_asked[monitor_pair], model.monitor_observed[monitor_pair])
+    ended = transition.terminated and model.continued[monitor_pair]
+    outcome = outcome_rewards.find_outcome(rewards, env_pair, 2 * model.env_state[transition.next_state] + ended)
+    learn_observed_reward(memory, env_pair, outcome, transition.proxy_reward)
+    memory.reward_model[env_pair] = outcome_rewards.expected_reward(rewards, env_pair, memory.lowest, memory.accuracy)
+
+
 @internal
 def plan_all_values(memory, q, values):
     """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
@@ -344,6 +357,10 @@ class DirectedModel(Agent):
         memory.goal_plan.place[:] = -1
         memory.status["lowest_reward"], memory.status["expected_state"] = lowest, -1
         return memory
+
+    def answered(self, memory: Any, transition: Transition) -> None:
+        """Add the reward to what was observed of its outcome."""
+        answer_directed_model(memory, transition)
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs whose reward was given up, and why."""

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from monmdp.agents import arrays
-from monmdp.agents.base import AGENTS, Agent
+from monmdp.agents.base import AGENTS, Agent, Transition
 from monmdp.agents.choices import choose, largest, smallest
 from monmdp.agents.known_monitor import KnownMonitor, count_experience, expected_monitor, known_monitor, write_known_row
 from monmdp.agents.q_learning import learn_reward
@@ -277,6 +277,10 @@ class MonitoredMBIE(Agent):
             n_env_actions=m // world.n_monitor_actions,
             sticky=self.termination == "sticky",
         )
+
+    def answered(self, memory: Any, transition: Transition) -> None:
+        """Count the reward of an earlier transition."""
+        learn_reward(memory, transition.env_pair, transition.proxy_reward)
 
     def memory_bytes(self, world: World, steps: int) -> int:
         """Nine tables over pairs, and six numbers per known transition."""

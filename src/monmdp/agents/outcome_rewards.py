@@ -73,6 +73,16 @@ def count_outcome(rewards, env_pair, outcome):
     return node
 
 
+@internal
+def find_outcome(rewards, env_pair, outcome):
+    """The node of an outcome that was counted before; since then, it may have become known who ended the episode."""
+    found, node, other = rewards.found, rewards.found.first[env_pair], -1
+    while node >= 0 and found.next_state[node] != outcome:
+        other = node if found.next_state[node] == outcome ^ 1 else other
+        node = found.following[node]
+    return node if node >= 0 else other
+
+
 @inlined
 def observe(rewards, env_pair, node, reward):
     """Update the mean reward of an outcome, and the range of all means when the number of observations has doubled."""

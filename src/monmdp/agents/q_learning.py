@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from monmdp.agents.base import Agent
+from monmdp.agents.base import Agent, Transition
 from monmdp.agents.choices import choose, choose_any, explores, largest
 from monmdp.agents.schedules import Schedule, schedule, value_at
 from monmdp.errors import MonMDPError
@@ -109,6 +109,10 @@ class QLearner(Agent):
     def seeded(self, world: World, seed: int) -> dict[str, np.ndarray]:
         """The reward model's guesses, the only field that differs between seeds."""
         return {"reward_model": self.guesses(world, seed)}
+
+    def answered(self, memory: Any, transition: Transition) -> None:
+        """Replay the transition with its reward; visits are counted outside of the update."""
+        type(self).update(memory, transition)
 
     def common(self, world: World, steps: int, seed: int) -> QMemory:
         """The memory that all Q-learners share."""

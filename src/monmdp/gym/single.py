@@ -64,8 +64,9 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
     """A MonMDP as an environment: the reward is the monitor's plus the environment's if it was observed.
 
     The problem is a MonMDP, or an environment with monitor, discount and options as in gymnasium.make. `info` has
-    proxy_reward (NaN when hidden), reward_observed, monitor_reward, and env_reward, the true reward, which is for
-    evaluation only; it is left out if evaluation_info is False.
+    proxy_reward (NaN when hidden), reward_observed, monitor_reward, step_id, the number of steps since the last reset
+    with a seed, and env_reward, the true reward, which is for evaluation only; it is left out if evaluation_info is
+    False. env_spaces and env_transition: as in `Monitored`.
     """
 
     metadata = {  # noqa: RUF012 (a plain attribute in the base class)
@@ -84,6 +85,8 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         self.problem = build(environment, **options)
         self.render_mode, self._evaluation_info = render_mode, evaluation_info
         self.observation_space, self.action_space = spaces(self.problem)
+        self.env_spaces = self.observation_space["env"], self.action_space["env"]
+        self.env_transition: tuple[Any, Any, Any] | None = None
         self._simulation: Simulation | None = None
         self._scene: Scene | None = None
 
@@ -105,6 +108,7 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
         if simulation is None:
             raise gymnasium.error.ResetNeeded("Call reset before step.")
         joint = int(joint_action(self.problem, self.action_space, action))
+        before, step_id = observation_of(self.problem, simulation.state), simulation.clock
         state, env_reward, monitor_reward, observed, terminated, truncated = simulation.step(joint)
         shown = env_reward if observed else None
         self._scene = Scene(state, joint, shown, monitor_reward, simulation.elapsed, terminated or truncated)
@@ -112,11 +116,14 @@ class MonitoredEnv(gymnasium.Env[Any, Any]):
             "proxy_reward": env_reward if observed else HIDDEN,
             "reward_observed": observed,
             "monitor_reward": monitor_reward,
+            "step_id": step_id,
         }
         if self._evaluation_info:
             info["env_reward"] = env_reward
         reward = monitor_reward + (env_reward if observed else 0.0)
-        return observation_of(self.problem, state), reward, terminated, truncated, info
+        observation = observation_of(self.problem, state)
+        self.env_transition = before["env"], action["env"], observation["env"]
+        return observation, reward, terminated, truncated, info
 
     def render(self) -> Any:
         """The current scene as text or as an RGB array, depending on the render mode."""

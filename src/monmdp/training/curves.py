@@ -56,8 +56,68 @@ def at_points(values: np.ndarray, points: Integers) -> Floats:
 FORMATS = (".csv", ".npz")
 
 
+class Recorded:
+    """Metrics [seed, point] of some runs, as attributes, and what follows from them."""
+
+    agent: str
+    seeds: list[int]
+    steps: Integers
+    recorded: Mapping[str, np.ndarray]
+    environment: Any
+    monitor: Any
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("__") or name == "recorded" or name not in self.recorded:
+            raise AttributeError(f"{type(self).__name__} have no attribute {name!r}.")
+        return self.recorded[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.recorded})
+
+    @property
+    def problem_name(self) -> str:
+        """Environment and monitor with their options."""
+        return f"{self.environment} + {self.monitor}"
+
+    def curve(self, column: str) -> np.ndarray:
+        """The metric with this column of result files, [seed, point]: `curve("return")` is `returns`."""
+        return self.recorded[next(metric.attribute for metric in METRICS if metric.column == column)]
+
+    @property
+    def final_returns(self) -> Floats:
+        """Return of the last greedy policy of each seed, [seed]."""
+        last: Floats = self.returns[:, -1]
+        return last
+
+    @property
+    def final_return(self) -> float:
+        """Mean final return over the seeds."""
+        return float(self.final_returns.mean())
+
+    @property
+    def final_return_ci(self) -> float:
+        """Half width of Student's 95% confidence interval of the mean final return; NaN for a single seed."""
+        return float(half_width(self.final_returns))
+
+    def columns(self) -> dict[str, Any]:
+        """One value per seed and point: environment, monitor, agent, seed, step and every metric."""
+        n_seeds, n_points = len(self.seeds), len(self.steps)
+        labels = {name: getattr(self, name) for name in ("environment", "monitor", "agent")}
+        rows: dict[str, Any] = {name: [label] * (n_seeds * n_points) for name, label in labels.items()}
+        rows |= {"seed": np.repeat(self.seeds, n_points), "step": np.tile(self.steps, n_seeds)}
+        return rows | {metric.column: self.recorded[metric.attribute].ravel() for metric in METRICS}
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A DataFrame with one row per seed and point; see `columns`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MonMDPError("pandas is not installed; install it with: pip install pandas.") from None
+        return pd.DataFrame(self.columns())
+
+
 @dataclass(frozen=True, eq=False)
-class Curves:
+class Curves(Recorded):
     """Runs of one agent in one problem, recorded before the training steps `steps` [point] and once at the end.
 
     Every metric of `monmdp.training.metrics.METRICS` is an attribute, an array [seed, point]: returns, observed,
@@ -89,14 +149,6 @@ class Curves:
         known = {metric.attribute: self.recorded.get(metric.attribute, unknown) for metric in METRICS}
         object.__setattr__(self, "recorded", known)
 
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name.startswith("__") or name == "recorded" or name not in self.recorded:
-            raise AttributeError(f"Curves have no attribute {name!r}.")
-        return self.recorded[name]
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.recorded})
-
     @property
     def environment(self) -> str:
         """The environment with its options."""
@@ -106,21 +158,6 @@ class Curves:
     def monitor(self) -> str:
         """The monitor with its options."""
         return self.problem.monitor.name
-
-    @property
-    def problem_name(self) -> str:
-        """Environment and monitor with their options."""
-        return f"{self.environment} + {self.monitor}"
-
-    def curve(self, column: str) -> np.ndarray:
-        """The metric with this column of result files, [seed, point]: `curve("return")` is `returns`."""
-        return self.recorded[next(metric.attribute for metric in METRICS if metric.column == column)]
-
-    @property
-    def final_returns(self) -> Floats:
-        """Return of the last greedy policy of each seed, [seed]."""
-        last: Floats = self.returns[:, -1]
-        return last
 
     @property
     def solved(self) -> np.ndarray:
@@ -145,11 +182,6 @@ class Curves:
     def paid_until_solved(self) -> Floats:
         """Monitor reward paid until each seed stays solved, infinite if it does not end solved, [seed]."""
         return at_points(self.paid, solved_points(self.returns, self._least_solved))
-
-    @property
-    def final_return_ci(self) -> float:
-        """Half width of Student's 95% confidence interval of the mean final return; NaN for a single seed."""
-        return float(half_width(self.final_returns))
 
     def summary(self) -> dict[str, object]:
         """The result as plain values; NaN as None."""
@@ -213,22 +245,6 @@ class Curves:
         title = f"{self.agent}, " + (f"seed {seed}" if seed is not None else f"mean of {len(self.seeds)} seeds")
         given = {"label": label, "title": title, "log": values == "visits", "greedy": self.q[runs].mean(0)} | options
         return heatmap(self.problem, tables[values][runs].mean(0), **given)
-
-    def columns(self) -> dict[str, Any]:
-        """One value per seed and point: environment, monitor, agent, seed, step and every metric."""
-        n_seeds, n_points = len(self.seeds), len(self.steps)
-        labels = {name: getattr(self, name) for name in ("environment", "monitor", "agent")}
-        rows: dict[str, Any] = {name: [label] * (n_seeds * n_points) for name, label in labels.items()}
-        rows |= {"seed": np.repeat(self.seeds, n_points), "step": np.tile(self.steps, n_seeds)}
-        return rows | {metric.column: self.recorded[metric.attribute].ravel() for metric in METRICS}
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A DataFrame with one row per seed and point; see `columns`."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MonMDPError("pandas is not installed; install it with: pip install pandas.") from None
-        return pd.DataFrame(self.columns())
 
     def save(self, path: Path | str) -> None:
         """Write everything as .npz, which `load` reads, or the curves as .csv, one row per seed and point."""

@@ -111,13 +111,13 @@ def interact(
 ) -> tuple[Any, Integers]:
     """Train a learner in plain Python; returns its record and visit counts [S, A].
 
-    simulation: has the interface of `Simulation`. env_pairs [S * A]: the environment pair of each joint pair. evaluate:
-    a function of the number of steps done that returns the return of the learner's greedy policy. A non-zero stop [1]
-    ends training and leaves the record incomplete.
+    simulation: has the interface of `Simulation`, in live training also `answers`. env_pairs [S * A]: the environment
+    pair of each joint pair. evaluate: a function of the number of steps done that returns the return of the learner's
+    greedy policy. A non-zero stop [1] ends training and leaves the record incomplete.
     """
     n_states, n_actions = simulation.n_states, simulation.n_actions
     visits, result = np.zeros((n_states, n_actions), np.int64), new_record(len(point_steps))
-    sees_everything = getattr(learner, "sees_everything", False)
+    sees_everything, late = getattr(learner, "sees_everything", False), getattr(simulation, "answers", None)
     tally, step = Tally(), 0
     for point, until in enumerate(point_steps):
         while step < until:
@@ -142,6 +142,10 @@ def interact(
             step += 1
             if outcome.terminated or outcome.truncated:
                 simulation.restart()
+            for earlier in () if late is None else late(transition):
+                tally = tally._replace(observed=tally.observed + 1)
+                if not sees_everything:
+                    learner.answered(earlier)
         value = evaluate(step)
         record_point(result, point, step, tally, float(value_of(learner, "beta", np.nan)), value)
     return result, visits

@@ -5,110 +5,210 @@ Returns are estimated from greedy test episodes, since there is no model to comp
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import copy
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.spaces import Dict
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasDiscovery, HasJob, Transition, memory_bytes, new_memory
+from monmdp.agents.base import AGENTS, Agent, HasDiscovery, HasJob, HasLateAnswers, Transition, memory_bytes, new_memory
 from monmdp.agents.choices import Draws
-from monmdp.environments import Rule
-from monmdp.errors import MonMDPError, plural, shown
+from monmdp.errors import MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.structure import Bounds, annuity
-from monmdp.join import never_observable_pairs
+from monmdp.gym.answers import LateAnswers
+from monmdp.gym.filled import FilledRewards
+from monmdp.gym.single import MonitoredEnv
+from monmdp.gym.wrapper import Monitored, monitored
 from monmdp.machine import check_memory
-from monmdp.monitors import MONITORS, Moment, Monitor
-from monmdp.monitors import Outcome as MonitorOutcome
+from monmdp.monitors import Monitor
 from monmdp.problem import Floats, Integers
-from monmdp.rng import stream, uniform
+from monmdp.progress import print_message, progress_bar
+from monmdp.rng import stream
 from monmdp.simulation import Outcome
-from monmdp.training.job import recording_points
+from monmdp.training.curves import Recorded
+from monmdp.training.discretizers import Discretizer, discrete, states_of
+from monmdp.training.job import as_seeds, recording_points
 from monmdp.training.learner import interact
 from monmdp.world import World
 
-if TYPE_CHECKING:
-    import gymnasium
-
-DEFAULT_POINTS = 100
+DEFAULT_POINTS = 20
 #: Visit count of pairs whose state was never entered, so that none of them is a goal.
 UNDISCOVERED = 2**62
 #: Bytes per pair that live training needs in any case, and what to do if they do not fit.
-PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor"
+PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor, or fewer states of the discretizer"
+#: Wrappers that a copy for tests does without, since their sources and models belong to training.
+NOT_TESTED = (LateAnswers.__name__, FilledRewards.__name__)
+#: A test episode ends when a reward counts for less than this.
+NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LiveCurves:
-    """Curves [point] of one live run, estimated from test episodes; final tables as in `Curves`."""
+class LiveCurves(Recorded):
+    """Curves of live runs, recorded before the training steps `steps` [point] and once at the end.
 
+    Every metric of `Curves` is an attribute, an array [seed, point]; returns are estimated from test episodes, and so
+    are undiscounted_returns. Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs].
+    """
+
+    environment: str
+    monitor: str
     agent: str
+    seeds: list[int]
     steps: Integers
-    record: Any
+    recorded: dict[str, np.ndarray]
+    undiscounted_returns: Floats
     visit_counts: Integers
     q: Floats
     reward_model: Floats
+    seconds: float
 
     def __repr__(self) -> str:
-        steps, observed, visited = self.steps[-1], self.record.observed[-1], self.record.visited[-1]
+        width = "" if np.isnan(self.final_return_ci) else f" ± {self.final_return_ci:.4f}"
+        outcome = "not tested" if np.isnan(self.final_return) else f"estimated return {self.final_return:.4f}{width}"
+        observed, visited = (plural(round(self.curve(name)[:, -1].mean()), noun) for name, noun in (
+            ("observed", "reward"), ("visited", "pair")))  # fmt: skip
         return (
-            f"LiveCurves({self.agent}, {plural(int(steps), 'step')}: estimated return {self.record.returns[-1]:.4f}, "
-            f"{plural(int(observed), 'reward')} observed, {plural(int(visited), 'pair')} visited)"
+            f"LiveCurves({self.agent} in {self.problem_name}, {plural(len(self.seeds), 'seed')} × "
+            f"{plural(int(self.steps[-1]), 'step')}: {outcome}, {observed} observed, {visited} visited, "
+            f"{self.seconds:.1f} s)"
         )
 
 
 def train_live(
     env: gymnasium.Env[Any, Any],
-    monitor: Monitor | str = "Full",
+    monitor: Monitor | str | None = None,
     agent: Agent | str = "Directed",
     *,
     steps: int,
-    seed: int = 0,
+    seeds: int | Iterable[int] = 1,
     points: int | None = None,
     discount: float = 0.99,
     reward_range: tuple[float, float] | None = None,
+    discretizer: Discretizer = None,
     test_env: gymnasium.Env[Any, Any] | None = None,
     test_episodes: int = 20,
+    progress: Callable[[int, int], None] | bool | None = None,
+    seed: int | None = None,
 ) -> LiveCurves:
-    """Train an agent by interaction; observations and actions must be discrete (or tuples of discrete parts).
+    """Train an agent by interaction with an environment, one run per seed, and test its greedy policy.
 
-    points: number of tests, by default 100. reward_range: smallest and largest reward, from which agents derive
+    env: made by `monitored`, gymnasium.make("monmdp/…") or wrappers around these that keep `info`; or any other, with
+    a monitor, by default Full. Actions must be discrete, and so must observations (or tuples of discrete parts) unless
+    there is a discretizer: Bins, Tiles, or a function observation → state and the number of states.
+    points: number of tests, by default 20. reward_range: smallest and largest reward, from which agents derive
     optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
-    for test episodes; without one, returns are NaN. A state is a possible goal once it was entered.
+    for test episodes, by default gymnasium.make(env.spec); where that is impossible, a warning says so and returns are
+    NaN. Returns are discounted; undiscounted_returns are not, and end where a discounted reward would count for less
+    than 1e-9. progress: True shows a bar; a function is called with the number of steps done and of all.
+    seed: one seed, in place of seeds. A state is a possible goal once it was entered.
     """
-    from gymnasium import Env
-
+    example = "Live training needs an environment such as gymnasium.make('Blackjack-v1')"
     for given in (env,) if test_env is None else (env, test_env):
-        check.instance(given, Env, "Live training needs an environment such as gymnasium.make('Blackjack-v1')")
+        check.instance(given, gymnasium.Env, example)
     length = check.steps(steps, what="The number of steps")
-    check.seed(seed, "The seed")
+    if seed is not None and seeds != 1:
+        raise MonMDPError("Give seed or seeds, not both; seed=3 is the same as seeds=[3].")
+    chosen_seeds = as_seeds(seeds) if seed is None else [check.seed(seed, "The seed")]
     check.whole(test_episodes, 1, "The number of test episodes")
     discount = check.discount(discount)
+    point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     chosen = AGENTS.build(agent)
     if isinstance(chosen, HasJob):
         raise MonMDPError(f"{type(chosen).__name__} trains in problems made by monmdp.make, not live.")
     options = chosen.filled({"alpha": 1.0})
     if reward_range is not None:
         options = options.filled(options.defaults(_bounds(env, reward_range, discount)))
-    game = LiveSimulation(env, MONITORS.build(monitor), seed)
-    learner = LiveLearner(options, game, length, seed, discount)
-    test = None if test_env is None else LiveSimulation(test_env, MONITORS.build(monitor), seed + 1)
+    world = with_monitor(env, monitor)
+    test_world = _second_copy(env, monitor) if test_env is None else with_monitor(test_env, monitor)
+    environment, monitor_name = _names(world)
+    started, total = time.perf_counter(), length * len(chosen_seeds)
+    bar = progress_bar(f"{chosen.name} in {environment}", print_message)
+    with bar if progress is True else nullcontext(progress) as show:
+        records, tables = [], []
+        for number, each in enumerate(chosen_seeds):
+            run = LiveRun(world, test_world, options, discretizer, each, length, discount, test_episodes)
 
-    def evaluate(step: int) -> float:
-        learner.kernels.plan(learner.memory, step)
-        return _test(test, learner.memory.q, discount, test_episodes, seed) if test else np.nan
+            def evaluate(step: int, run: LiveRun = run, before: int = number * length) -> float:
+                if callable(show):
+                    show(before + step, total)
+                return run.test(step)
 
-    point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
-    record, visits = interact(game, learner, game.env_pairs, point_steps, evaluate)
+            record, visits = interact(run.game, run.learner, run.game.env_pairs, point_steps, evaluate)
+            memory = run.learner.memory
+            rewards = getattr(memory, "reward_model", np.zeros(0))
+            records.append(record)
+            tables.append((visits, memory.q, rewards, np.array(run.undiscounted)))
+    visit_counts, q, reward_model, undiscounted = map(np.stack, zip(*tables, strict=True))
     return LiveCurves(
+        environment=environment,
+        monitor=monitor_name,
         agent=chosen.name,
+        seeds=chosen_seeds,
         steps=point_steps,
-        record=record,
-        visit_counts=visits,
-        q=learner.memory.q,
-        reward_model=getattr(learner.memory, "reward_model", np.zeros(0)),
+        recorded={name: np.stack([getattr(each, name) for each in records]) for name in records[0]._fields},
+        undiscounted_returns=undiscounted,
+        visit_counts=visit_counts,
+        q=q,
+        reward_model=reward_model,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def with_monitor(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) -> Any:
+    """The environment as it is if it is monitored, else with a monitor around it."""
+    layers = [env]
+    while isinstance(layers[-1], gymnasium.Wrapper):
+        layers.append(layers[-1].env)
+    has_parts = all(
+        isinstance(space, Dict) and set(space) == {"env", "monitor"}
+        for space in (env.observation_space, env.action_space)
+    )
+    if not has_parts and not any(isinstance(layer, (Monitored, MonitoredEnv)) for layer in layers):
+        return monitored(env, "Full" if monitor is None else monitor)
+    if monitor is not None:
+        raise MonMDPError(f"{shown(env)} has a monitor already; leave out the monitor {shown(monitor)}.")
+    if not has_parts:
+        raise MonMDPError(
+            f"Live training needs observations and actions with the parts env and monitor; make {shown(env)} with "
+            "actions='dict' and observations='dict', and without wrappers that flatten them."
+        )
+    return env
+
+
+def _names(env: Any) -> tuple[str, str]:
+    """Names of the environment and its monitor."""
+    core = env.unwrapped
+    if isinstance(core, MonitoredEnv):
+        return core.problem.environment.name, core.problem.monitor.name
+    monitor = env.get_wrapper_attr("monitor") if env.has_wrapper_attr("monitor") else None
+    return core.spec.id if core.spec else type(core).__name__, getattr(monitor, "name", "its monitor")
+
+
+def _second_copy(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) -> Any:
+    """A copy of the environment for tests, or None, with a warning, where none can be made."""
+    try:
+        spec = copy.copy(env.spec)
+        if spec is None:
+            raise MonMDPError("it has no spec")
+        spec.additional_wrappers = tuple(layer for layer in spec.additional_wrappers if layer.name not in NOT_TESTED)
+        return with_monitor(gymnasium.make(spec), monitor)
+    except Exception as error:  # environments and wrappers of users can raise anything
+        _no_tests(f"No second copy of {shown(env)} can be made ({error})", 4)
+        return None
+
+
+def _no_tests(reason: str, depth: int) -> None:
+    warnings.warn(
+        f"{reason}, so returns are NaN; pass a second copy as test_env, which is only used for tests.",
+        MonMDPWarning,
+        stacklevel=depth,
     )
 
 
@@ -146,11 +246,24 @@ class LiveLearner:
 
     def update(self, transition: Transition) -> None:
         """Learn from one step."""
+        if self.sees_everything and np.isnan(transition.proxy_reward):
+            raise MonMDPError(
+                f"{self.agent.name} needs every reward, and info has no 'env_reward'; leave out evaluation_info=False."
+            )
         self.memory.visits[transition.state * self.memory.q.shape[1] + transition.action] += 1
         if not transition.terminated:
             self._discover(transition.next_state)
         self.kernels.update(self.memory, transition)
         self._step += 1
+
+    def answered(self, transition: Transition) -> None:
+        """Learn the reward of an earlier transition, which has arrived now."""
+        if not isinstance(self.agent, HasLateAnswers):
+            raise MonMDPError(
+                f"{self.agent.name} cannot use rewards that arrive later; give its class a method "
+                "answered(memory, transition), or choose another agent."
+            )
+        self.agent.answered(self.memory, transition._replace(step=self._step - 1))
 
     def beta(self) -> float:
         """The explore-exploit ratio."""
@@ -165,33 +278,70 @@ class LiveLearner:
                 self.agent.discovered(self.memory)
 
 
-class LiveSimulation:
-    """A Gymnasium environment joined with a monitor, with the interface of `Simulation`."""
+class LiveRun:
+    """One seed of live training: a simulation, a learner and its tests."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], monitor: Monitor, seed: int) -> None:
-        self._env, self._seed = env, seed
-        self._n_env_states, self._observe = _discrete(env.observation_space, "observations")
-        self._n_env_actions, _ = _discrete(env.action_space, "actions")
-        pairs = self._n_env_states * self._n_env_actions * len(monitor.states) * len(monitor.actions)
+    def __init__(
+        self, env: Any, test_env: Any, agent: Agent, discretizer: Discretizer, seed: int, steps: int, discount: float,
+        test_episodes: int,
+    ) -> None:  # fmt: skip
+        states = states_of(env.observation_space["env"], discretizer)
+        self.game = LiveSimulation(env, states.n, states.training, seed)
+        self.learner = LiveLearner(agent, self.game, steps, seed, discount)
+        self._test: Any = None if test_env is None else LiveSimulation(test_env, states.n, states.testing, seed + 1)
+        self._discount, self._episodes, self._seed = discount, test_episodes, seed
+        self.undiscounted: list[float] = []
+
+    def test(self, step: int) -> float:
+        """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
+        self.learner.kernels.plan(self.learner.memory, step)
+        game, q, totals = self._test, self.learner.memory.q, np.zeros(2)
+        for episode in range(self._episodes if game is not None else 0):
+            game.restart(self._seed + 1 + episode)
+            weight, over = 1.0, False
+            while not over:
+                outcome = game.step(int(q[game.state].argmax()))
+                reward = outcome.env_reward + outcome.monitor_reward
+                totals += weight * reward, reward
+                weight *= self._discount
+                over = outcome.terminated or outcome.truncated or weight < NEGLIGIBLE
+        if game is None:
+            totals[:] = np.nan
+        elif np.isnan(totals).any():
+            _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)", 6)
+            self._test = None
+        self.undiscounted.append(totals[1] / self._episodes)
+        return float(totals[0] / self._episodes)
+
+
+class LiveSimulation:
+    """A monitored environment with the interface of `Simulation`, its observations and actions as joint indices.
+
+    n_env_states: the number of environment states; env_state: a function observation → environment state.
+    """
+
+    def __init__(self, env: Any, n_env_states: int, env_state: Callable[[Any], int], seed: int) -> None:
+        self._env, self._n_env_states, self._env_state = env, n_env_states, env_state
+        self._n_env_actions, _ = discrete(env.action_space["env"], "actions")
+        self._first_action = int(env.action_space["env"].start)
+        self._n_monitor_states, self._n_monitor_actions = (
+            int(space["monitor"].n) for space in (env.observation_space, env.action_space)
+        )
+        self.n_states = n_env_states * self._n_monitor_states
+        self.n_actions = self._n_env_actions * self._n_monitor_actions
+        pairs = self.n_states * self.n_actions
         check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
-        self._action_labels = tuple(f"action {index}" for index in range(self._n_env_actions))
-        sizes = Rule(states=range(self._n_env_states), actions=self._action_labels)
-        self._monitor, self._monitor_name = monitor.installed(sizes), monitor.name
-        self._states, self._actions = tuple(monitor.states), tuple(monitor.actions)
-        self._start = check.start_probabilities(self._monitor.start, self._states, monitor.name)
-        self._index = {state: i for i, state in enumerate(self._states)}
-        self._hidden = never_observable_pairs(sizes, monitor)
-        self._keys = {role: stream(seed, role) for role in ("start", "world", "observe")}
-        self._clock = self._episode = 0
-        self.n_states = self._n_env_states * len(self._states)
-        self.n_actions = self._n_env_actions * len(self._actions)
-        state, action = np.divmod(np.arange(self.n_states * self.n_actions), self.n_actions)
-        self.env_pairs = state // len(self._states) * self._n_env_actions + action // len(self._actions)
+        state, action = np.divmod(np.arange(pairs), self.n_actions)
+        self.env_pairs = state // self._n_monitor_states * self._n_env_actions + action // self._n_monitor_actions
+        self._remembered: dict[Any, Transition] = {}
+        self._step_id: Any = None
+        self._answers: Iterable[tuple[Any, float]] = ()
         self.restart(seed)
 
     def world(self, discount: float) -> World:
         """A world with sizes only, since there is no model."""
-        env_state, monitor_state = np.divmod(np.arange(self.n_states, dtype=np.int32), np.int32(len(self._states)))
+        n_monitor_states = np.int32(self._n_monitor_states)
+        env_state, monitor_state = np.divmod(np.arange(self.n_states, dtype=np.int32), n_monitor_states)
         sizes = World._make([np.zeros(0)] * len(World._fields))
         return sizes._replace(
             env_state=env_state,
@@ -201,8 +351,8 @@ class LiveSimulation:
             n_actions=self.n_actions,
             n_env_pairs=self._n_env_states * self._n_env_actions,
             n_env_states=self._n_env_states,
-            n_monitor_states=len(self._states),
-            n_monitor_actions=len(self._actions),
+            n_monitor_states=self._n_monitor_states,
+            n_monitor_actions=self._n_monitor_actions,
             step_limit=0,
             discount=discount,
         )
@@ -210,89 +360,47 @@ class LiveSimulation:
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""
         observation, _ = self._env.reset(seed=seed)
-        monitor_state = _pick(self._start, uniform(self._keys["start"], self._episode))
-        self.state, self.elapsed = self._env_state(observation) * len(self._states) + monitor_state, 0
-        self._episode += 1
+        self.state, self.elapsed = self._joint(observation), 0
 
     def step(self, action: int) -> Outcome:
         """Take a joint action; the caller restarts after the end of an episode."""
-        env_action, monitor_action = divmod(action, len(self._actions))
-        env_state, monitor_state = divmod(self.state, len(self._states))
-        space: Any = self._env.action_space
-        observation, reward, terminated, truncated, _ = self._env.step(env_action + int(getattr(space, "start", 0)))
-        reward = check.finite(reward, f"The reward of action {env_action} in state {env_state} of {self._env}")
-        pair = env_state * self._n_env_actions + env_action
-        moment = Moment(
-            self._states[monitor_state], self._actions[monitor_action], env_state,
-            self._action_labels[env_action], reward, bool(terminated), pair,
-        )  # fmt: skip
-        where = f"{self._monitor_name} in state {moment.state!r} for action {moment.action!r}"
-        produce = partial(self._monitor.outcomes, moment)
-        outcomes = check.outcomes(produce, MonitorOutcome, where, self._index, moment.state)
-        chosen = outcomes[_pick([outcome[0] for outcome in outcomes], uniform(self._keys["world"], self._clock))]
-        _, monitor_state, monitor_reward, monitor_terminated, visible = chosen
-        chance = 0.0 if pair in self._hidden else visible * self._monitor.observability
-        observed = uniform(self._keys["observe"], self._clock) < chance
-        self.state = self._env_state(observation) * len(self._states) + monitor_state
-        self._clock += 1
+        env_action, monitor_action = divmod(action, self._n_monitor_actions)
+        taken = {"env": self._first_action + env_action, "monitor": monitor_action}
+        observation, _, terminated, truncated, info = self._env.step(taken)
+        try:
+            observed, proxy_reward, monitor_reward = (
+                info[key] for key in ("reward_observed", "proxy_reward", "monitor_reward")
+            )
+        except KeyError as error:
+            raise MonMDPError(f"The info of {shown(self._env)} has no {error}; wrappers must pass info on.") from None
+        reward = float(proxy_reward if observed else info.get("env_reward", np.nan))
+        self._step_id = info["step_id"] if info.get("reward_pending") else None
+        self._answers = info.get("answers", ())
+        self.state = self._joint(observation)
         self.elapsed += 1
-        ended = bool(terminated) or monitor_terminated
-        return Outcome(self.state, reward, monitor_reward, observed, ended, bool(truncated))
+        return Outcome(self.state, reward, float(monitor_reward), bool(observed), bool(terminated), bool(truncated))
 
-    def _env_state(self, observation: Any) -> int:
+    def answers(self, transition: Transition) -> list[Transition]:
+        """Earlier transitions whose reward arrived with the last step; remembers the last one if its own is pending."""
+        if self._step_id is not None:
+            self._remembered[self._step_id] = transition
+        return [
+            self._remembered.pop(step_id)._replace(proxy_reward=check.finite(reward, "A reward in info['answers']"))
+            for step_id, reward in self._answers
+            if step_id in self._remembered
+        ]
+
+    def _joint(self, observation: Any) -> int:
         """The index of an observation, which must be in the observation space."""
         try:
-            state = int(self._observe(observation))
-        except (TypeError, ValueError, IndexError):
+            state = int(self._env_state(observation["env"]))
+        except (TypeError, ValueError, IndexError) as error:
+            if isinstance(error, MonMDPError):
+                raise
             state = -1
         if not 0 <= state < self._n_env_states:
             raise MonMDPError(
-                f"{self._env} returned the observation {shown(observation)}, which is not in its observation space, "
-                f"{self._env.observation_space}."
+                f"{self._env} returned the observation {shown(observation['env'])}, which is not in its observation "
+                f"space, {self._env.observation_space['env']}."
             )
-        return state
-
-
-def _test(game: LiveSimulation, q: Floats, discount: float, episodes: int, seed: int) -> float:
-    """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
-    total = 0.0
-    for episode in range(episodes):
-        game.restart(seed + 1 + episode)
-        weight, over = 1.0, False
-        while not over:
-            outcome = game.step(int(q[game.state].argmax()))
-            total += weight * (outcome.env_reward + outcome.monitor_reward)
-            weight *= discount
-            over = outcome.terminated or outcome.truncated or weight < 1e-9
-    return total / episodes
-
-
-def _pick(chances: list[float], draw: float) -> int:
-    """The index that a draw in [0, 1) selects."""
-    for index, chance in enumerate(chances):
-        draw -= chance
-        if draw < 0:
-            return index
-    return len(chances) - 1
-
-
-def _discrete(space: Any, what: str) -> tuple[int, Any]:
-    """The size of a discrete space, and a function from its elements to 0 … size - 1."""
-    from gymnasium.spaces import Discrete, MultiDiscrete, Tuple
-
-    if isinstance(space, Discrete):
-        first = int(space.start)
-        return int(space.n), lambda value: int(value) - first
-    if isinstance(space, MultiDiscrete) and what == "observations":
-        sizes, firsts = [int(n) for n in space.nvec.ravel()], space.start.ravel()
-        return math.prod(sizes), lambda value: int(np.ravel_multi_index((np.ravel(value) - firsts).tolist(), sizes))
-    if isinstance(space, Tuple) and what == "observations":
-        parts = [_discrete(part, what) for part in space.spaces]
-        sizes = [size for size, _ in parts]
-
-        def joint(value: Any) -> int:
-            digits = [read(part) for (_, read), part in zip(parts, value, strict=True)]
-            return int(np.ravel_multi_index(digits, sizes))
-
-        return math.prod(sizes), joint
-    raise MonMDPError(f"Live training needs discrete {what}, not {space}.")
+        return state * self._n_monitor_states + int(observation["monitor"])

@@ -1,0 +1,119 @@
+"""What the recipes share: learners with and without filled-in rewards, test episodes, a table and a picture.
+
+A recipe gives two functions. `make(monitor, **options)` makes an environment with a monitor. `train(env, steps, seed)`
+returns a policy, a function observation → action, and the number of rewards that were shown in training.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+import monmdp
+from monmdp.progress import print_message, progress_bar
+from monmdp.tables import markdown
+
+#: Learner → colour, and whether hidden rewards are filled in.
+LEARNERS = {"hidden rewards are 0": ("#b3362b", False), "filled in": ("#1f5fa8", True)}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compared.
+
+    cost: price of an answer. budgets: the number of rewards that are shown at most; 0 stands for no limit.
+    steps: training steps of a run. plot: file of the picture.
+    """
+
+    steps: int
+    cost: float = 2.0
+    budgets: tuple[int, ...] = (1, 10, 100, 0)
+    seeds: int = 3
+    plot: Path | None = None
+
+
+class Run(NamedTuple):
+    """A trained policy: mean return, environment plus monitor, and answers per episode of its tests."""
+
+    learner: str
+    budget: int
+    answers: int
+    test_return: float
+    test_answers: float
+
+
+def evaluate(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: int = 20) -> tuple[float, float]:
+    """Mean undiscounted return, the true one, and mean number of answers of test episodes."""
+    earned, answers = 0.0, 0
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=1_000 + episode)
+        over = False
+        while not over:
+            observation, _, terminated, truncated, info = env.step(policy(observation))
+            earned += info["env_reward"] + info["monitor_reward"]
+            answers += info["reward_observed"]
+            over = terminated or truncated
+    return earned / episodes, answers / episodes
+
+
+def compare(
+    title: str,
+    options: Options,
+    make: Callable[..., Any],
+    train: Callable[..., tuple[Callable[[Any], Any], int]],
+    make_test: Callable[..., gymnasium.Env] | None = None,
+) -> None:
+    """Train both learners with every budget, print a table, and draw the picture if a file is given."""
+    monitor, runs = f"Ask(cost={options.cost:g})", list[Run]()
+    plan = [(name, budget, seed) for name in LEARNERS for budget in options.budgets for seed in range(options.seeds)]
+    with progress_bar(title, print_message) as update:
+        for number, (name, budget, seed) in enumerate(plan):
+            update(number, len(plan), f"{name}, {_limit(budget)}, seed {seed}")
+            env = make(monitor, evaluation_info=False, budget=budget or None)
+            policy, answers = train(monmdp.fill_rewards(env) if LEARNERS[name][1] else env, options.steps, seed)
+            runs.append(Run(name, budget, answers, *evaluate((make_test or make)(monitor), policy)))
+    print(table(runs))
+    if options.plot is not None:
+        draw(runs, f"{title}\nan answer costs {options.cost:g}", options.plot)
+
+
+def _limit(budget: int) -> str:
+    return f"at most {budget:,}" if budget else "no limit"
+
+
+def table(runs: list[Run]) -> str:
+    """Means over seeds after training."""
+    groups: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.learner, run.budget), []).append(run)
+    rows = []
+    for (learner, budget), group in groups.items():
+        returns = [run.test_return for run in group]
+        means = np.mean([(run.answers, run.test_answers) for run in group], axis=0)
+        row = (f"{np.mean(returns):.4g}", f"{min(returns):.4g} to {max(returns):.4g}", *(f"{x:,.0f}" for x in means))
+        rows.append((learner, _limit(budget), *row))
+    header = ("learner", "answers", "return", "seeds", "answers bought", "answers per test episode")
+    return markdown(header, rows, "llrrrr")
+
+
+def draw(runs: list[Run], title: str, path: Path) -> None:
+    """Return of the learned policy against answers bought in training; a point for each run, a line for the means."""
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    panel = figure.add_subplot()
+    for learner, (color, _) in LEARNERS.items():
+        points = np.array([(run.budget, run.answers, run.test_return) for run in runs if run.learner == learner])
+        panel.scatter(points[:, 1], points[:, 2], s=14, color=color, alpha=0.6)
+        means = np.array([points[points[:, 0] == budget].mean(0) for budget in np.unique(points[:, 0])])
+        means = means[means[:, 1].argsort()]
+        panel.plot(means[:, 1], means[:, 2], color=color, label=learner)
+    panel.set(xlabel="answers bought in training", ylabel="return of the learned policy", xscale="log", title=title)
+    panel.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:,.0f}"))
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
