@@ -29,7 +29,7 @@ from monmdp.training.job import Job
 from monmdp.world import World
 
 #: Measured on one core: seconds of an update and of a recording point, for the default networks and Empty + Ask.
-STEP_SECONDS, POINT_SECONDS = 6e-3, 2e-3
+STEP_SECONDS, POINT_SECONDS = 6e-3, 3e-3
 
 
 def sizes(value: Any, what: str) -> None:
