@@ -20,6 +20,7 @@ from monmdp.cli import main
 from monmdp.deep import agents
 from monmdp.deep.job import DeepJob
 from monmdp.deep.observations import OBSERVATIONS, observations
+from monmdp.exact.structure import hidden_env_outcomes
 from monmdp.protocol import paper_job
 from monmdp.training.metrics import METRICS
 
@@ -106,6 +107,19 @@ def test_rewards_that_are_not_shown_change_nothing(problem, name):
     (clean,), (other,) = trained(job, [0]), trained(poisoned, [0])
     clean[0].pop("collected"), other[0].pop("collected"), clean[0].pop("returns"), other[0].pop("returns")
     assert same(clean, other) == (name != "DeepOracle")
+
+
+@pytest.mark.parametrize("name", ["DeepDirected", "DeepNaive"])
+def test_rewards_that_can_never_be_shown_give_no_bounds_or_bins(name):
+    problem = monmdp.make("Bottleneck", "Ask(never_observable='column')")
+    hidden = hidden_env_outcomes(problem)
+    assert hidden.any()
+    table = dataclasses.replace(problem.environment, reward=np.where(hidden, 77.0, problem.environment.reward))
+    numbers = [
+        paper_job(changed, f"{name}({SMALL})", STEPS, 10).numbers
+        for changed in (problem, dataclasses.replace(problem, environment=table))
+    ]
+    assert all(np.array_equal(one, other) for one, other in zip(*numbers, strict=True))
 
 
 def test_rivals_learn_differently(problem):
