@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("jax", reason="the extra deep is not installed")
 pytest.importorskip("optax", reason="the extra deep is not installed")
 
+import jax
+
 import monmdp
 from monmdp import MonMDPError, Sweep
 from monmdp.agents.base import DEEP
@@ -229,6 +231,12 @@ def test_observations_distinguish_states(environment, name):
 def test_a_function_of_a_user_is_part_of_the_identity(problem):
     jobs = [paper_job(problem, agents.DeepNaive(observe=lambda p, s, k=k: [s * k]), 10) for k in (1, 2)]
     assert jobs[0].run_settings["agent_options"]["observe"].startswith("function ")
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="JAX has a GPU here")
+def test_a_gpu_that_jax_does_not_have(problem):
+    with pytest.raises(MonMDPError, match="JAX finds no GPU here"):
+        monmdp.train(problem, "DeepNaive", steps=10, device="cuda")
 
 
 def test_live_training_takes_no_networks():
