@@ -2,7 +2,7 @@
 PYTHON ?= python3
 comma := ,
 BIN := .venv/bin
-EXTRAS ?= test,human
+EXTRAS ?= test,human,deep
 STAMP := .venv/.installed-$(subst $(comma),-,$(EXTRAS))
 DOCS_STAMP := .venv/.installed-docs
 

@@ -29,6 +29,6 @@ def first_run(agent: str) -> tuple[float, float]:
 
 if __name__ == "__main__":
     print("| agent | processor time | wall-clock time |\n|---|---|---|")
-    for agent in sys.argv[1:] or monmdp.AGENTS.names():
+    for agent in sys.argv[1:] or list(monmdp.AGENTS):
         processor, wall = first_run(agent)
         print(f"| {agent} | {processor:.1f} s | {wall:.1f} s |", flush=True)

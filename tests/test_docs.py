@@ -40,8 +40,6 @@ FILES = {
 }
 #: Examples that `test_tutorials.py` runs.
 TUTORIALS = {script for script, _ in runpy.run_path(str(ROOT / "docs" / "tutorials" / "run.py"))["SCRIPTS"].values()}
-#: Examples that take longer than a minute.
-SLOW = {"mountain_car"}
 #: Commands that are slow, need a terminal or need results; only their arguments are parsed.
 ONLY_PARSED = ("watch", "bench", "results", "claims", "figure", "report", "export")
 
@@ -129,14 +127,7 @@ def test_problems_in_tables_exist(page: Path) -> None:
         assert MONITORS.build(monitor)
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in SLOW))
-        for path in EXAMPLES
-        if path not in TUTORIALS
-    ],
-)
+@pytest.mark.parametrize("script", [path for path in EXAMPLES if path not in TUTORIALS], ids=lambda path: path.stem)
 def test_example_runs(
     script: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

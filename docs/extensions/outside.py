@@ -24,7 +24,7 @@ PAGES = {
     "docs/reference/security.md": "SECURITY.md",
 }
 #: File or folder → the page that replaces it.
-ALIASES = {"README.md": "docs/index.md", "examples": "docs/examples.md"}
+ALIASES = {"README.md": "docs/index.md", "examples": "docs/examples.md", "examples/recipes": "docs/examples.md"}
 #: Page → its subpages in the navigation.
 CHILDREN = {"docs/agents.md": ("agents/*.md",), "docs/speed.md": ("speed/*.md",)}
 EXAMPLES = "docs/examples.md"
@@ -70,7 +70,7 @@ def _subpages(page: str) -> str:
 def _examples(app: Sphinx) -> str:
     """One section per script."""
     text = ""
-    for script in sorted((ROOT / "examples").iterdir()):
+    for script in sorted([*(ROOT / "examples").iterdir(), *(ROOT / "examples" / "recipes").iterdir()]):
         if script.suffix in LANGUAGES:
             app.env.note_dependency(str(script))
             text += f"\n## {script.name}\n\n````{LANGUAGES[script.suffix]}\n{script.read_text()}````\n"

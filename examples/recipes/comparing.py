@@ -18,8 +18,9 @@ import monmdp
 from monmdp.progress import print_message, progress_bar
 from monmdp.tables import markdown
 
-#: Learner → colour, and whether hidden rewards are filled in.
-LEARNERS = {"hidden rewards are 0": ("#b3362b", False), "filled in": ("#1f5fa8", True)}
+#: Learner → whether hidden rewards are filled in.
+LEARNERS = {"hidden rewards are 0": False, "filled in": True}
+COLORS = ("#b3362b", "#1f5fa8", "#2f8f5b")
 
 
 @dataclass(frozen=True)
@@ -38,27 +39,25 @@ class Options:
 
 
 class Run(NamedTuple):
-    """A trained policy: mean return, environment plus monitor, and answers per episode of its tests."""
+    """A trained policy: answers bought in training, mean return, environment plus monitor, of test episodes."""
 
     learner: str
     budget: int
     answers: int
     test_return: float
-    test_answers: float
 
 
-def evaluate(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: int = 20) -> tuple[float, float]:
-    """Mean undiscounted return, the true one, and mean number of answers of test episodes."""
-    earned, answers = 0.0, 0
+def evaluate(env: gymnasium.Env, policy: Callable[[Any], Any], episodes: int = 20) -> float:
+    """Mean undiscounted return of test episodes: true rewards, less what the policy pays for answers."""
+    earned = 0.0
     for episode in range(episodes):
         observation, _ = env.reset(seed=1_000 + episode)
         over = False
         while not over:
             observation, _, terminated, truncated, info = env.step(policy(observation))
             earned += info["env_reward"] + info["monitor_reward"]
-            answers += info["reward_observed"]
             over = terminated or truncated
-    return earned / episodes, answers / episodes
+    return earned / episodes
 
 
 def compare(
@@ -75,8 +74,8 @@ def compare(
         for number, (name, budget, seed) in enumerate(plan):
             update(number, len(plan), f"{name}, {_limit(budget)}, seed {seed}")
             env = make(monitor, evaluation_info=False, budget=budget or None)
-            policy, answers = train(monmdp.fill_rewards(env) if LEARNERS[name][1] else env, options.steps, seed)
-            runs.append(Run(name, budget, answers, *evaluate((make_test or make)(monitor), policy)))
+            policy, answers = train(monmdp.fill_rewards(env) if LEARNERS[name] else env, options.steps, seed)
+            runs.append(Run(name, budget, answers, evaluate((make_test or make)(monitor), policy)))
     print(table(runs))
     if options.plot is not None:
         draw(runs, f"{title}\nan answer costs {options.cost:g}", options.plot)
@@ -94,18 +93,17 @@ def table(runs: list[Run]) -> str:
     rows = []
     for (learner, budget), group in groups.items():
         returns = [run.test_return for run in group]
-        means = np.mean([(run.answers, run.test_answers) for run in group], axis=0)
-        row = (f"{np.mean(returns):.4g}", f"{min(returns):.4g} to {max(returns):.4g}", *(f"{x:,.0f}" for x in means))
+        answers, mean = np.mean([run.answers for run in group]), np.mean(returns)
+        row = f"{answers:,.0f}", f"{mean:.4g}", f"{min(returns):.4g} to {max(returns):.4g}"
         rows.append((learner, _limit(budget), *row))
-    header = ("learner", "answers", "return", "seeds", "answers bought", "answers per test episode")
-    return markdown(header, rows, "llrrrr")
+    return markdown(("learner", "answers", "answers bought", "return", "seeds"), rows, "llrrr")
 
 
 def draw(runs: list[Run], title: str, path: Path) -> None:
     """Return of the learned policy against answers bought in training; a point for each run, a line for the means."""
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     panel = figure.add_subplot()
-    for learner, (color, _) in LEARNERS.items():
+    for color, learner in zip(COLORS, dict.fromkeys(run.learner for run in runs), strict=False):
         points = np.array([(run.budget, run.answers, run.test_return) for run in runs if run.learner == learner])
         panel.scatter(points[:, 1], points[:, 2], s=14, color=color, alpha=0.6)
         means = np.array([points[points[:, 0] == budget].mean(0) for budget in np.unique(points[:, 0])])

@@ -157,9 +157,13 @@ def _step() -> str:
 
 
 def _import(packages: Iterable[str]) -> str:
-    for module in (package.replace("-", "_") for package in packages):
-        if find_spec(module) is not None:  # a few packages have modules of another name
-            importlib.import_module(module)
+    for package in packages:
+        files = [file.parts for file in metadata.files(package) or ()]
+        folders = [parts[0] for parts in files if parts[1:] == ("__init__.py",)]
+        for module in [package.replace("-", "_"), *folders]:  # a few packages have a module of another name
+            if find_spec(module) is not None:
+                importlib.import_module(module)
+                break
     return ", ".join(f"{package} {installed_version(package)}" for package in packages)
 
 
