@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,10 +16,12 @@ import numpy as np
 
 from monmdp.agents.base import Transition
 from monmdp.agents.schedules import schedule, value_at
-from monmdp.deep.codes import radius
+from monmdp.deep.codes import Codes, radius, scale
 from monmdp.deep.heads import new_bins
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
+from monmdp.deep.policy import Policy
 from monmdp.deep.world import Draws, draws_of, on_device
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
@@ -84,7 +87,7 @@ class DeepJob(Job):
     @cached_property
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
-        agent, (table, noise) = self.agent, self.view
+        agent, (table, noise, _) = self.agent, self.view
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
@@ -175,7 +178,27 @@ class DeepJob(Job):
             if all(run.failure for run in runs.values()):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
+        for lane, run in runs.items() if self.keeps_policies else ():
+            kept = memories.codes, memories.networks["q"]
+            run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
         return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
+
+    def _policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
+        """The greedy policy of a run with these codes and this network of action values."""
+        problem = self.problem
+        mean, factor, layers = jax.device_get((*scale(codes), layers))
+        return Policy(
+            agent=self.agent_name,
+            problem=problem.name,
+            seed=seed,
+            shape=self.view.shape,
+            monitor_states=tuple(map(str, problem.monitor.states)),
+            actions=tuple(map(problem.action_label, range(problem.n_actions))),
+            mean=mean,
+            factor=factor,
+            bins=self.numbers.q_bins,
+            layers=tuple(layers),
+        )
 
 
 def reward_ranges(
@@ -201,14 +224,15 @@ class Run:
         self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
         self.last: Any = None
         self.failure: MonMDPError | None = None
-        self._seed = seed
+        self.seed = seed
+        self.policy: Policy | None = None
 
     def evaluate(self, step: int, reading: Reading) -> None:
         """Evaluate the greedy policy of q [S, A]; a run whose losses or values are not finite has failed."""
         world, episodes, value = self.job.world, self.job.episodes, np.nan
         q = np.asarray(reading.q, np.float64)
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(reading.loss))):
-            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self._seed}"
+            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self.seed}"
             self.failure = self.failure or MonMDPError(
                 f"{name}, diverged before step {step:,}: a loss or value is not finite; choose a smaller learning_rate."
             )
@@ -242,4 +266,5 @@ class Run:
             record_point(record, point, step, tally, self.betas[point], self.values[point])
         last = self.last
         tables = {"visits": visits[: world.n_acting_states * world.n_actions], "q": last.q[: world.n_acting_states]}
-        return record, {**tables, "reward_model": last.reward_model.ravel().astype(np.float64), "remarks": []}
+        tables |= {"reward_model": last.reward_model.ravel().astype(np.float64), "policy": self.policy}
+        return record, {**tables, "remarks": []}
