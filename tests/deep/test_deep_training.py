@@ -23,7 +23,9 @@ from monmdp.deep import agents
 from monmdp.deep.job import DeepJob
 from monmdp.deep.observations import OBSERVATIONS, observations
 from monmdp.exact.structure import hidden_env_outcomes
+from monmdp.paper.presets import preset
 from monmdp.protocol import paper_job
+from monmdp.study.sweep import requested
 from monmdp.training.metrics import METRICS
 
 #: One size of everything, so that one program is compiled for each of two kinds of agents.
@@ -257,6 +259,16 @@ def test_sweeps_resume_with_the_same_rows(curves, tmp_path):
     table = monmdp.load(tmp_path).sort_by([("seed", "ascending"), ("step", "ascending")])
     assert table["return"].to_numpy().reshape(2, -1).tolist() == curves.returns.tolist()
     assert table["observed"].to_numpy().reshape(2, -1).tolist() == curves.observed.tolist()
+
+
+def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
+    requests = requested(preset("deep"))
+    settings = [request.job.run_settings for request in requests]
+    assert len({request.identity for request in requests}) == len(requests) == 48 * len(DEEP)
+    assert {one["agent_class"] for one in settings} == set(DEEP)
+    assert {(one["steps"], one["agent_options"]["observe"]) for one in settings} == {(20_000, "pixels")}
+    assert {request.seeds for request in requests} == {tuple(range(30))}
+    assert all(60 < request.seconds / 30 < 240 for request in requests)  # on one core, a run was measured with 101 s
 
 
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
