@@ -19,6 +19,7 @@ from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
 from monmdp.deep.heads import new_bins
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.memory import fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
@@ -28,6 +29,7 @@ from monmdp.exact.structure import visible_bounds, visible_env_outcomes
 from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.kernels.stepping import draw_reward
+from monmdp.machine import readable
 from monmdp.problem import Booleans, Integers, MonMDP
 from monmdp.rng import stream
 from monmdp.training.job import Finished, Job, Target
@@ -42,9 +44,6 @@ PROGRAMS = cache_folder().parent / "jax"
 if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
     jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
 
-#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
-#: rounding depends on the place and the number of runs, but not on what the others do.
-LANES = 32
 #: Steps between two checks of the stop flag; about a second.
 LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
@@ -54,7 +53,6 @@ SPARE_CODES = 2
 class DeepJob(Job):
     """An agent with networks in a problem; seeds share it."""
 
-    lanes = 1 if jax.default_backend() == "cpu" else LANES
     _prepared = False
 
     def __init__(
@@ -67,6 +65,23 @@ class DeepJob(Job):
         self.agent: Any = agent.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(bounds))
         self.view = observations(problem, agent.observe)
+        if not self.lanes:
+            raise MonMDPError(
+                f"A seed of {self.agent_name} in {problem.name} needs about {readable(self.run_bytes)} of the "
+                f"accelerator's memory, and {readable(room())} can be used; choose smaller layers, a smaller batch or "
+                "fewer steps, or let JAX run on the CPU with JAX_PLATFORMS=cpu."
+            )
+
+    @property
+    def run_bytes(self) -> int:
+        """Approximate size of one run."""
+        size: int = self.agent.memory_bytes(self.world, self.steps, self.view.table.shape[1], self.plan.n_codes)
+        return size
+
+    @property
+    def lanes(self) -> int:  # type: ignore[override]
+        """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
+        return 1 if jax.default_backend() == "cpu" else fitting(self.run_bytes, room())
 
     @cached_property
     def plan(self) -> Plan:
@@ -153,6 +168,19 @@ class DeepJob(Job):
         self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
     ) -> list[Finished | Exception]:
         """Train seeds with different places up to some recording points; report: called with steps and points done."""
+        with reserved(self.lanes * self.run_bytes, room(), stop):  # nothing to wait for on a CPU
+            if stop[0]:
+                return self._stopped(seeds)
+            return self._train_now(seeds, point_steps, report, stop)
+
+    def _stopped(self, seeds: Sequence[int]) -> list[Finished | Exception]:
+        """The results of seeds that were stopped."""
+        return [(new_record(len(self.point_steps)), {}) for _ in seeds]
+
+    def _train_now(
+        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
+    ) -> list[Finished | Exception]:
+        """The same, when there is memory for it."""
         plan, numbers, device = self.plan, self.numbers, on_device(self.world)
         places = {seed % self.lanes: seed for seed in seeds}
         lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
@@ -168,7 +196,7 @@ class DeepJob(Job):
                 before = part
                 report(before, point)
                 if stop[0]:
-                    return [(new_record(len(self.point_steps)), {}) for _ in seeds]
+                    return self._stopped(seeds)
                 if before == until:
                     break
             reading = jax.device_get(read(plan, numbers, device, memories, until))
