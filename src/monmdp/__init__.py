@@ -14,6 +14,7 @@ from monmdp.registry import grid
 
 if TYPE_CHECKING:
     from monmdp.agents import AGENTS, Agent
+    from monmdp.deep.policy import Policy, load_policy
     from monmdp.figures.plots import heatmap, plot
     from monmdp.gym.answers import (
         AnswerQueue,
@@ -58,6 +59,7 @@ _LAZY = {
     "LiveCurves": "monmdp.training.live",
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
+    "Policy": "monmdp.deep.policy",
     "Question": "monmdp.gym.answers",
     "Sweep": "monmdp.study.sweep",
     "Tiles": "monmdp.training.discretizers",
@@ -65,6 +67,7 @@ _LAZY = {
     "kernel": "monmdp.kernels.compile",
     "late_answers": "monmdp.gym.answers",
     "load": "monmdp.study.results",
+    "load_policy": "monmdp.deep.policy",
     "mean_curves": "monmdp.study.results",
     "monitored": "monmdp.gym.wrapper",
     "record": "monmdp.training.record",
@@ -97,6 +100,7 @@ __all__ = [
     "MonitoredEnv",
     "MonitoredVectorEnv",
     "Outcome",
+    "Policy",
     "Question",
     "Rule",
     "Solution",
@@ -115,6 +119,7 @@ __all__ = [
     "kernel",
     "late_answers",
     "load",
+    "load_policy",
     "make",
     "mean_curves",
     "monitored",

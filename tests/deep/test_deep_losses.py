@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import monmdp
 from monmdp.deep import codes, goals, heads, reach, replay, rewards, values, world
 from monmdp.deep.networks import network, new_layers
+from monmdp.deep.policy import Policy
 from monmdp.simulation import Simulation
 from monmdp.world import compact
 
@@ -170,6 +171,17 @@ def test_codes_of_exact_and_of_noisy_pictures():
     mean, factor = codes.scale(memory._replace(prototypes=jnp.array([*table, *np.full((3, 50), 9.0)])))
     np.testing.assert_allclose(mean, table.mean(0))
     assert float(factor) == pytest.approx((table.var(0).mean() + codes.SMALLEST) ** -0.5)
+
+
+def test_the_policy_of_a_network_has_its_action_values():
+    layers, mean, n = layers_of(N_ACTIONS * len(BINS)), np.array([0.3, -0.2]), 6
+    pictures, states = np.random.default_rng(3).normal(size=(n, 1, 2)), np.arange(n) % 2
+    policy = Policy("agent", "problem", 0, (1, 2), ("on", "off"), ("a", "b", "c"), mean, np.array(2.0), BINS, layers)
+    inputs = np.concatenate([2.0 * (pictures[:, 0] - mean), np.eye(2)[states]], 1)
+    np.testing.assert_allclose(policy.q(pictures, states), values.q_values(layers, inputs, BINS), rtol=1e-4, atol=1e-5)
+    assert [policy(picture, state) for picture, state in zip(pictures, states, strict=True)] == list(
+        policy.q(pictures.reshape(n, 2), states).argmax(1)
+    )
 
 
 def test_replay_is_balanced_between_pairs():

@@ -23,7 +23,9 @@ from monmdp.deep import agents
 from monmdp.deep.job import DeepJob
 from monmdp.deep.observations import OBSERVATIONS, observations
 from monmdp.exact.structure import hidden_env_outcomes
+from monmdp.paper.presets import preset
 from monmdp.protocol import paper_job
+from monmdp.study.sweep import requested
 from monmdp.training.metrics import METRICS
 
 #: One size of everything, so that one program is compiled for each of two kinds of agents.
@@ -147,6 +149,108 @@ def test_every_option_reaches_the_program(problem):
             assert program(kind(**{field.name: other[field.name]})) != program(kind()), field.name
 
 
+def test_a_saved_policy_acts_as_the_greedy_policy_in_every_state(problem, curves, tmp_path):
+    table, _, shape = observations(problem, "pixels")
+    env_states, monitor_states = np.divmod(np.arange(problem.n_states), len(problem.monitor.states))
+    for row, seed in enumerate(curves.seeds):
+        curves.policy(seed).save(tmp_path / "policy.npz")
+        policy = monmdp.load_policy(tmp_path / "policy.npz")
+        assert (policy.seed, policy.shape, len(policy.actions)) == (seed, shape, problem.n_actions)
+        assert policy.actions[0] == problem.action_label(0)
+        actions = [policy(table[e].reshape(shape), int(m)) for e, m in zip(env_states, monitor_states, strict=True)]
+        reachable = problem.reachable
+        assert np.array_equal(np.array(actions)[reachable], curves.q[row].argmax(1)[reachable])
+        np.testing.assert_allclose(policy.q(table[env_states], monitor_states)[reachable], curves.q[row][reachable],
+                                   rtol=1e-3, atol=1e-4)  # fmt: skip
+
+
+def test_a_saved_policy_needs_neither_jax_nor_the_problem(problem, curves, tmp_path):
+    curves.policy().save(tmp_path / "policy.npz")
+    picture = observations(problem, "pixels").table[0]
+    code = f"""if True:
+        import sys, monmdp, numpy as np
+        sys.modules["jax"] = sys.modules["optax"] = None
+        print(monmdp.load_policy({str(tmp_path / "policy.npz")!r})(np.array({picture.tolist()})))"""
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert int(result.stdout) == curves.q[0, 0].argmax()
+
+
+def test_only_training_keeps_policies(problem, curves, tmp_path):
+    with pytest.raises(MonMDPError, match="Seed 9 was not run"):
+        curves.policy(9)
+    curves.save(tmp_path / "curves.npz")
+    again = monmdp.Curves.load(tmp_path / "curves.npz")
+    tabular = monmdp.train(problem, "Naive", steps=10)
+    for without in (again, tabular):
+        with pytest.raises(MonMDPError, match="These curves have no networks"):
+            without.policy()
+    assert trained(paper_job(problem, DIRECTED, STEPS, 10), [0])[0][1]["policy"] is None  # as in a sweep
+
+
+def test_bad_files_of_policies_are_refused(curves, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return print, ("code was run",)
+
+    path, policy = tmp_path / "policy.npz", curves.policy()
+    policy.save(path)
+    good = dict(np.load(path))
+    about = json.loads(str(good["about"]))
+
+    def described(**changes):
+        return {"about": json.dumps({**about, **changes})}
+
+    changes = {
+        "format": described(format="monmdp policy 2"),
+        "fewer actions": described(actions=about["actions"][:-1]),
+        "other observations": described(shape=[2, 3]),
+        "more monitor states": described(monitor_states=["a", "b"]),
+        "no layers": described(layers=0),
+        "more layers": described(layers=3),
+        "no list": described(shape=7),
+        "unknown field": described(colour=1),
+        "not JSON": {"about": "{"},
+        "a shape": {"weights_0": good["weights_0"][:, :-1]},
+        "not finite": {"bias_1": good["bias_1"] * np.nan},
+        "not numbers": {"bins": np.array(["a"] * len(good["bins"]))},
+        "more arrays": {"other": np.zeros(3)},
+        "a pickle": {"mean": np.array([Evil()], object)},
+    }
+    for name, changed in changes.items():
+        np.savez(path, **{**good, **changed})
+        with pytest.raises(MonMDPError, match=r"policy\.npz is not a file of a policy: "):
+            pytest.fail(f"{name}: {monmdp.load_policy(path)}")
+    curves.save(path)
+    with pytest.raises(MonMDPError, match="is not a file of a policy"):
+        monmdp.load_policy(path)
+    path.write_bytes(b"something else")
+    with pytest.raises(MonMDPError, match="is not a file of a policy"):
+        monmdp.load_policy(path)
+    with pytest.raises(MonMDPError, match="There is no file"):
+        monmdp.load_policy(tmp_path / "nothing.npz")
+    with pytest.raises(MonMDPError, match=r"saved as \.npz, not '\.pkl'"):
+        policy.save(tmp_path / "policy.pkl")
+
+
+def test_policies_refuse_other_observations(curves):
+    policy = curves.policy()
+    right = np.zeros(policy.shape)
+    for observation, state, message in [
+        (right[:-1], 0, "takes observations of shape"),
+        (right.transpose(2, 0, 1), 0, "takes observations of shape"),
+        (0.0, 0, "takes observations of shape"),
+        ("picture", 0, "must be an array of numbers"),
+        (right * np.nan, 0, "NaN or infinite"),
+        (right, 1, "a whole number from 0 to 0"),
+        (right, -1, "a whole number from 0 to 0"),
+        (right, 0.5, "a whole number from 0 to 0"),
+    ]:
+        with pytest.raises(MonMDPError, match=message):
+            policy(observation, state)
+    with pytest.raises(MonMDPError, match="Every observation needs a monitor state"):
+        policy.q(np.zeros((2, *policy.shape)), [0])
+
+
 def test_sweeps_resume_with_the_same_rows(curves, tmp_path):
     sweep = Sweep(["Loop"], ["Ask"], [DIRECTED], seeds=[0], steps=STEPS, points=10, discount=0.9)
     assert monmdp.run_sweep(sweep, tmp_path).done == 1
@@ -155,6 +259,16 @@ def test_sweeps_resume_with_the_same_rows(curves, tmp_path):
     table = monmdp.load(tmp_path).sort_by([("seed", "ascending"), ("step", "ascending")])
     assert table["return"].to_numpy().reshape(2, -1).tolist() == curves.returns.tolist()
     assert table["observed"].to_numpy().reshape(2, -1).tolist() == curves.observed.tolist()
+
+
+def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
+    requests = requested(preset("deep"))
+    settings = [request.job.run_settings for request in requests]
+    assert len({request.identity for request in requests}) == len(requests) == 48 * len(DEEP)
+    assert {one["agent_class"] for one in settings} == set(DEEP)
+    assert {(one["steps"], one["agent_options"]["observe"]) for one in settings} == {(20_000, "pixels")}
+    assert {request.seeds for request in requests} == {tuple(range(30))}
+    assert all(60 < request.seconds / 30 < 240 for request in requests)  # on one core, a run was measured with 101 s
 
 
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
@@ -222,7 +336,9 @@ def test_bad_options(problem, options):
 @pytest.mark.parametrize("name", list(OBSERVATIONS))
 @pytest.mark.parametrize("environment", ["Empty", "RiverSwim", "Garnet(seed=1)", "Corridor"])
 def test_observations_distinguish_states(environment, name):
-    table, noise = observations(monmdp.make(environment, "Button" if environment != "Garnet(seed=1)" else "Ask"), name)
+    table, noise, _ = observations(
+        monmdp.make(environment, "Button" if environment != "Garnet(seed=1)" else "Ask"), name
+    )
     assert len(np.unique(table, axis=0)) == len(table)
     assert np.abs(table).max() <= 1.0
     assert (noise > 0) == (name == "noisy pixels")

@@ -194,6 +194,15 @@ def test_all_agents_have_the_follow_ups_steps():
     assert sum(pair in agents for pair in followup) == 48 * 2
 
 
+def test_without_the_extra_a_preset_of_networks_says_what_to_install_before_anything_starts(
+    capsys, tmp_path, idle, monkeypatch
+):
+    monkeypatch.setattr("monmdp.deep.agents.find_spec", lambda name: None)
+    error = error_of(capsys, "reproduce", "--preset", "deep", "--out", str(tmp_path / "r"))
+    assert "needs JAX and Optax; install them with: pip install 'monmdp[deep]'" in error
+    assert not (tmp_path / "r").exists()
+
+
 def test_the_unsolvable():
     cells = cells_of("unsolvable")
     assert len(cells) == 24 * 4

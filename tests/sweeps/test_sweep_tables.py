@@ -69,6 +69,7 @@ def test_the_table_above_names_all_presets():
         "theorem",
         "random",
         "random-tuning",
+        "deep",
     }  # their budgets are not the paper's
     assert set(PRESETS) - others == {
         "paper", "quick", "epsilon", "pessimism", "successors", "observability", "reward-noise",

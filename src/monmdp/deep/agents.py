@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 from monmdp import check
@@ -99,11 +100,18 @@ class DeepAgent(Agent):
         if device == "cuda" and jax.default_backend() == "cpu":
             raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
 
-    def memory_bytes(self, world: World, steps: int) -> int:
-        """Approximate size of one run: four copies of three networks, and 64 bytes per step."""
-        wide, pairs = max(self.hidden), world.n_states * world.n_actions
-        weights = 3 * wide * (wide + 2048) + wide * (pairs + 2 * self.bins * world.n_actions)
-        return 4 * 5 * weights + 64 * steps
+    def memory_bytes(self, world: World, steps: int, n_numbers: int = 1024, n_codes: int | None = None) -> int:
+        """Approximate size of one run: six copies of its networks, 24 numbers per step, and batches.
+
+        n_numbers: those of an observation. n_codes: by default one per environment state.
+        """
+        n_codes = world.n_env_states if n_codes is None else n_codes
+        goal_pairs = n_codes * world.n_monitor_states * world.n_actions
+        outputs = 2 * self.bins * world.n_actions + goal_pairs * self.directed
+        layers = (n_numbers + world.n_monitor_states, *self.hidden)
+        hidden = (2 + self.directed) * sum(before * size for before, size in pairwise(layers))
+        weights, batch = hidden + self.hidden[-1] * outputs, self.batch * (n_numbers + outputs)
+        return 4 * (6 * weights + 24 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""

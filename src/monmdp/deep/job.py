@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -15,16 +16,20 @@ import numpy as np
 
 from monmdp.agents.base import Transition
 from monmdp.agents.schedules import schedule, value_at
-from monmdp.deep.codes import radius
+from monmdp.deep.codes import Codes, radius, scale
 from monmdp.deep.heads import new_bins
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.memory import fitting, reserved, room
+from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
+from monmdp.deep.policy import Policy
 from monmdp.deep.world import Draws, draws_of, on_device
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
 from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.kernels.stepping import draw_reward
+from monmdp.machine import readable
 from monmdp.problem import Booleans, Integers, MonMDP
 from monmdp.rng import stream
 from monmdp.training.job import Finished, Job, Target
@@ -39,9 +44,6 @@ PROGRAMS = cache_folder().parent / "jax"
 if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
     jax.config.update("jax_compilation_cache_dir", str(PROGRAMS))
 
-#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
-#: rounding depends on the place and the number of runs, but not on what the others do.
-LANES = 32
 #: Steps between two checks of the stop flag; about a second.
 LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
@@ -51,7 +53,6 @@ SPARE_CODES = 2
 class DeepJob(Job):
     """An agent with networks in a problem; seeds share it."""
 
-    lanes = 1 if jax.default_backend() == "cpu" else LANES
     _prepared = False
 
     def __init__(
@@ -64,6 +65,23 @@ class DeepJob(Job):
         self.agent: Any = agent.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(bounds))
         self.view = observations(problem, agent.observe)
+        if not self.lanes:
+            raise MonMDPError(
+                f"A seed of {self.agent_name} in {problem.name} needs about {readable(self.run_bytes)} of the "
+                f"accelerator's memory, and {readable(room())} can be used; choose smaller layers, a smaller batch or "
+                "fewer steps, or let JAX run on the CPU with JAX_PLATFORMS=cpu."
+            )
+
+    @property
+    def run_bytes(self) -> int:
+        """Approximate size of one run."""
+        size: int = self.agent.memory_bytes(self.world, self.steps, self.view.table.shape[1], self.plan.n_codes)
+        return size
+
+    @property
+    def lanes(self) -> int:  # type: ignore[override]
+        """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
+        return 1 if jax.default_backend() == "cpu" else fitting(self.run_bytes, room())
 
     @cached_property
     def plan(self) -> Plan:
@@ -84,7 +102,7 @@ class DeepJob(Job):
     @cached_property
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
-        agent, (table, noise) = self.agent, self.view
+        agent, (table, noise, _) = self.agent, self.view
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
@@ -150,6 +168,19 @@ class DeepJob(Job):
         self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
     ) -> list[Finished | Exception]:
         """Train seeds with different places up to some recording points; report: called with steps and points done."""
+        with reserved(self.lanes * self.run_bytes, room(), stop):  # nothing to wait for on a CPU
+            if stop[0]:
+                return self._stopped(seeds)
+            return self._train_now(seeds, point_steps, report, stop)
+
+    def _stopped(self, seeds: Sequence[int]) -> list[Finished | Exception]:
+        """The results of seeds that were stopped."""
+        return [(new_record(len(self.point_steps)), {}) for _ in seeds]
+
+    def _train_now(
+        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
+    ) -> list[Finished | Exception]:
+        """The same, when there is memory for it."""
         plan, numbers, device = self.plan, self.numbers, on_device(self.world)
         places = {seed % self.lanes: seed for seed in seeds}
         lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
@@ -165,7 +196,7 @@ class DeepJob(Job):
                 before = part
                 report(before, point)
                 if stop[0]:
-                    return [(new_record(len(self.point_steps)), {}) for _ in seeds]
+                    return self._stopped(seeds)
                 if before == until:
                     break
             reading = jax.device_get(read(plan, numbers, device, memories, until))
@@ -175,7 +206,27 @@ class DeepJob(Job):
             if all(run.failure for run in runs.values()):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
+        for lane, run in runs.items() if self.keeps_policies else ():
+            kept = memories.codes, memories.networks["q"]
+            run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
         return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
+
+    def _policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
+        """The greedy policy of a run with these codes and this network of action values."""
+        problem = self.problem
+        mean, factor, layers = jax.device_get((*scale(codes), layers))
+        return Policy(
+            agent=self.agent_name,
+            problem=problem.name,
+            seed=seed,
+            shape=self.view.shape,
+            monitor_states=tuple(map(str, problem.monitor.states)),
+            actions=tuple(map(problem.action_label, range(problem.n_actions))),
+            mean=mean,
+            factor=factor,
+            bins=self.numbers.q_bins,
+            layers=tuple(layers),
+        )
 
 
 def reward_ranges(
@@ -201,14 +252,15 @@ class Run:
         self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
         self.last: Any = None
         self.failure: MonMDPError | None = None
-        self._seed = seed
+        self.seed = seed
+        self.policy: Policy | None = None
 
     def evaluate(self, step: int, reading: Reading) -> None:
         """Evaluate the greedy policy of q [S, A]; a run whose losses or values are not finite has failed."""
         world, episodes, value = self.job.world, self.job.episodes, np.nan
         q = np.asarray(reading.q, np.float64)
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(reading.loss))):
-            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self._seed}"
+            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self.seed}"
             self.failure = self.failure or MonMDPError(
                 f"{name}, diverged before step {step:,}: a loss or value is not finite; choose a smaller learning_rate."
             )
@@ -242,4 +294,5 @@ class Run:
             record_point(record, point, step, tally, self.betas[point], self.values[point])
         last = self.last
         tables = {"visits": visits[: world.n_acting_states * world.n_actions], "q": last.q[: world.n_acting_states]}
-        return record, {**tables, "reward_model": last.reward_model.ravel().astype(np.float64), "remarks": []}
+        tables |= {"reward_model": last.reward_model.ravel().astype(np.float64), "policy": self.policy}
+        return record, {**tables, "remarks": []}

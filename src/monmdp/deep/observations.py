@@ -22,10 +22,11 @@ Singles = npt.NDArray[np.float32]
 
 
 class Observations(NamedTuple):
-    """Observations [environment states, numbers], and the standard deviation of the noise in each number."""
+    """Flat observations [environment states, numbers], the noise's standard deviation, and the shape of one of them."""
 
     table: Singles
     noise: float
+    shape: tuple[int, ...]
 
 
 def pixels(problem: MonMDP) -> np.ndarray:
@@ -93,7 +94,7 @@ def observations(problem: MonMDP, observe: Any) -> Observations:
     table = np.stack(rows).reshape(len(rows), -1)
     if table.shape[1] == 0:
         raise MonMDPError("An observation must have at least one number.")
-    return Observations(table, NOISE if observe == "noisy pixels" else 0.0)
+    return Observations(table, NOISE if observe == "noisy pixels" else 0.0, rows[0].shape)
 
 
 def _numbers(problem: MonMDP, state: int, value: Any) -> Singles:

@@ -67,6 +67,7 @@ def train(
         agent = observing(agent, observe)
     everything = Batch(paper_job(problem, agent, steps, points, evaluation), tuple(as_seeds(seeds)))
     job, settings = everything.job, everything.job.run_settings
+    job.keeps_policies = True
     each = 8 * len(METRICS) * len(job.point_steps) + 32 * problem.n_pairs
     what = f"A result of {plural(len(everything.seeds), 'seed')} and {plural(len(job.point_steps) - 1, 'point')}"
     check_memory(each * len(everything.seeds), what, "choose fewer seeds or points, or a sweep, which saves its runs")

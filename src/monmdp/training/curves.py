@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from monmdp.deep.policy import Policy
+
 #: A run is solved when its greedy return is at most this, times the scale of the problem, below the target.
 SOLVED_WITHIN = 1e-6
 
@@ -126,7 +128,7 @@ class Curves(Recorded):
     and value NaN. target_return is the return that can be learned: the optimal one or, if some rewards can never be
     observed, that of the minimax policy.
     remarks [seed]: reports of the agent, such as which reward was given up and why.
-    settings: everything the numbers depend on.
+    settings: everything the numbers depend on. policies [seed]: those of agents with networks, else None.
     """
 
     problem: MonMDP
@@ -143,6 +145,7 @@ class Curves(Recorded):
     seconds: float
     remarks: list[list[str]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
+    policies: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         unknown = np.full((len(self.seeds), len(self.steps)), np.nan)
@@ -238,16 +241,33 @@ class Curves(Recorded):
         tables = {"visits": self.visit_counts.sum(2), "values": self.q.max(2)}
         if values not in tables:
             raise MonMDPError(f"A heat map shows {' or '.join(tables)}, not {values!r}.")
-        if seed is not None and seed not in self.seeds:
-            raise MonMDPError(f"Seed {seed} was not run; these curves have the seeds {self.seeds}.")
-        runs = slice(None) if seed is None else [self.seeds.index(seed)]
+        runs = slice(None) if seed is None else [self._row(seed)]
         label = {"visits": "visits per state", "values": "value of the greedy action"}[values]
         title = f"{self.agent}, " + (f"seed {seed}" if seed is not None else f"mean of {len(self.seeds)} seeds")
         given = {"label": label, "title": title, "log": values == "visits", "greedy": self.q[runs].mean(0)} | options
         return heatmap(self.problem, tables[values][runs].mean(0), **given)
 
+    def policy(self, seed: int | None = None) -> Policy:
+        """The trained network of an agent with networks, which acts and can be saved; seed: by default the first.
+
+        Only `monmdp.train` keeps it; files of curves and results folders do not have it.
+        """
+        policy: Policy | None = self.policies[self._row(seed)] if self.policies else None
+        if policy is None:
+            raise MonMDPError(
+                "These curves have no networks: monmdp.train keeps those of agents with networks, such as "
+                "DeepDirected; for others, curves.q has the action values."
+            )
+        return policy
+
+    def _row(self, seed: int | None) -> int:
+        """The row of a seed, by default the first."""
+        if seed is not None and seed not in self.seeds:
+            raise MonMDPError(f"Seed {seed} was not run; these curves have the seeds {self.seeds}.")
+        return 0 if seed is None else self.seeds.index(seed)
+
     def save(self, path: Path | str) -> None:
-        """Write everything as .npz, which `load` reads, or the curves as .csv, one row per seed and point."""
+        """Write all but networks as .npz, which `load` reads, or the curves as .csv, one row per seed and point."""
         write_atomically(Path(path), self.file_content(Path(path).suffix))
 
     def file_content(self, suffix: str) -> bytes:
@@ -295,4 +315,4 @@ def _known(value: float) -> float | None:
 
 
 _ARRAYS = ("steps", "visit_counts", "q", "reward_model")
-_PLAIN = [field.name for field in fields(Curves) if field.name not in (*_ARRAYS, "problem", "recorded")]
+_PLAIN = [field.name for field in fields(Curves) if field.name not in (*_ARRAYS, "problem", "recorded", "policies")]

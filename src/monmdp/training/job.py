@@ -145,6 +145,7 @@ class Target:
             evaluation=self.evaluation,
             settings=settings,
             seconds=seconds,
+            policies=[table.get("policy") for table in tables],
         )
 
     def _sentence(self, env_pair: int, remark: str) -> str:
@@ -164,6 +165,8 @@ class Job(Target):
     agent_code: str | None = None
     #: Seeds that are trained together.
     lanes = 1
+    #: Whether the finished tables of an agent with networks have its policy.
+    keeps_policies = False
     _failure: MonMDPError | None = None
 
     def __init__(

@@ -1,0 +1,49 @@
+"""Memory of an accelerator: how many runs fit into one program, and programs that wait until there is room."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
+from threading import Condition
+
+import jax
+
+from monmdp.problem import Integers
+
+#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
+#: rounding depends on the place and the number of runs, but not on what the others do.
+LANES = 32
+#: Fraction of the accelerator's memory that runs may use.
+SHARE = 0.9
+
+_changed = Condition()
+_used = 0.0
+
+
+def room() -> float:
+    """Bytes that runs may use on this accelerator, whatever uses it now; infinite if it does not say."""
+    statistics = jax.devices()[0].memory_stats() or {}
+    return SHARE * statistics.get("bytes_limit", inf)
+
+
+def fitting(need: float, room: float) -> int:
+    """The number of runs in one program: `LANES`, or a half, a quarter and so on of them that fits; 0 if none does."""
+    lanes = LANES
+    while lanes and lanes * need > room:
+        lanes //= 2
+    return lanes
+
+
+@contextmanager
+def reserved(size: float, room: float, stop: Integers) -> Iterator[None]:
+    """Wait until the programs of this process leave room for one of this size, or until stop [1] is not zero."""
+    global _used
+    with _changed:
+        while _used and _used + size > room and not stop[0]:
+            _changed.wait(1.0)
+        _used += size
+    try:
+        yield
+    finally:
+        with _changed:
+            _used -= size
+            _changed.notify_all()

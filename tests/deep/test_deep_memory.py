@@ -1,0 +1,80 @@
+"""Memory of deep agents: the estimate against what a run holds, and what does not fit is split, waits or is refused."""
+
+from functools import partial
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the extra deep is not installed")
+pytest.importorskip("optax", reason="the extra deep is not installed")
+
+import jax
+
+import monmdp
+from monmdp import MonMDPError
+from monmdp.deep import job as deep_job
+from monmdp.deep.learner import begin
+from monmdp.deep.memory import LANES, fitting, reserved
+from monmdp.deep.world import Draws, on_device
+from monmdp.protocol import paper_job
+
+STEPS = 20_000
+RUNNING, STOPPED = np.zeros(1, np.int64), np.ones(1, np.int64)
+
+
+def held(job):
+    """Bytes of the memory of one run, from the shapes of its arrays."""
+    draws = Draws(*(np.zeros((1, STEPS), np.float32) for _ in Draws._fields))
+    memory = jax.eval_shape(
+        partial(begin, job.plan), job.numbers, on_device(job.world), draws, jax.random.split(jax.random.key(0), 1)
+    )
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(memory))
+
+
+@pytest.mark.parametrize("agent", ["DeepDirected", "DeepNaive", "DeepDirected(hidden=(512, 32), batch=8, bins=9)"])
+@pytest.mark.parametrize(
+    ("environment", "monitor", "observe"),
+    [
+        ("Loop", "Ask", "pixels"),
+        ("Empty(rows=12, columns=12)", "Level", "noisy pixels"),
+        ("RiverSwim", "Button", lambda problem, state: np.full((60, 60, 3), state)),
+    ],
+)
+def test_the_estimate_is_more_than_a_run_holds_and_not_much_more(environment, monitor, observe, agent):
+    built = monmdp.AGENTS.build(agent, observe=observe)
+    job = paper_job(monmdp.make(environment, monitor), built, STEPS, 10)
+    assert 1.2 * held(job) < job.run_bytes < 3.0 * held(job)
+
+
+def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
+    assert [fitting(1.0, room) for room in (1000, 32, 31.9, 16, 5, 1, 0.9)] == [LANES, LANES, 16, 16, 4, 1, 0]
+    problem = monmdp.make("Loop", "Ask")
+    size = paper_job(problem, "DeepNaive", STEPS).run_bytes
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
+    assert paper_job(problem, "DeepNaive", STEPS).lanes == 8
+    with pytest.raises(
+        MonMDPError, match=r"DeepNaive\(batch=60000\) in Loop \+ Ask needs about .* can be used; choose"
+    ):
+        paper_job(problem, "DeepNaive(batch=60000)", STEPS)
+
+
+def test_programs_wait_for_memory():
+    entered = [Event(), Event()]
+
+    def enter(event, stop):
+        with reserved(6, 10, stop):
+            event.set()
+
+    with reserved(6, 10, RUNNING):
+        waits = Thread(target=enter, args=(entered[0], RUNNING))
+        waits.start()
+        enter(entered[1], STOPPED)  # does not wait
+        with reserved(4, 10, RUNNING):
+            assert entered[1].is_set()
+            assert not entered[0].is_set()
+    waits.join(60)
+    assert entered[0].is_set()
+    with reserved(11, 10, RUNNING):  # alone, since the estimate may be too large
+        pass
