@@ -109,7 +109,7 @@ def test_a_problem_is_valid_before_a_kernel_reads_it(field, value, message):
 
 
 def test_the_true_reward_can_be_left_out_of_info():
-    keys = {"proxy_reward", "reward_observed", "monitor_reward"}
+    keys = {"proxy_reward", "reward_observed", "monitor_reward", "step_id"}
     for shown in (True, False):
         expected = keys | {"env_reward"} if shown else keys
         env = gymnasium.make("monmdp/Loop-v0", monitor="Ask", evaluation_info=shown)
