@@ -17,11 +17,11 @@ from monmdp.gym.single import HIDDEN
 from monmdp.monitors import Monitor
 
 #: One environment or a vector environment.
-E = TypeVar("E", gymnasium.Env[Any, Any], VectorEnv[Any, Any, Any])
+T = TypeVar("T", gymnasium.Env[Any, Any], VectorEnv[Any, Any, Any])
 
 
 def monitored(
-    env: E,
+    env: T,
     monitor: Monitor | str,
     *,
     at: Predicate | None = None,
@@ -30,7 +30,7 @@ def monitored(
     actions: ActionShape = "dict",
     observations: ObservationShape = "dict",
     evaluation_info: bool = True,
-) -> E:
+) -> T:
     """Put a monitor around any Gymnasium environment, with `reward` and `info` as in `MonitoredEnv`.
 
     env: an environment, or a vector environment, each copy of which gets its own monitor and budget.
