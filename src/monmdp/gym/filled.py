@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.spaces import Box, Discrete, flatten
 from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space, iterate
@@ -14,6 +13,7 @@ from gymnasium.vector.utils import batch_space, iterate
 from monmdp import check
 from monmdp.errors import MonMDPError, shown
 from monmdp.gym.nearest import NearestRewards
+from monmdp.gym.shapes import as_vectors
 from monmdp.gym.single import HIDDEN
 
 Features = Callable[[Any, Any, Any], Any]
@@ -170,7 +170,7 @@ class RewardModel:
         self._initial = check.finite(initial, "The initial value")
         self._features, self._size, self._fitted = features, 0, False
         self.pending: dict[tuple[int, int], np.ndarray] = {}
-        self._flatten = [_flattener(space, n) for space in spaces]
+        self._flatten = [partial(as_vectors, space, batch=(n,) if n else ()) for space in spaces]
         batches = [batch_space(space, n) for space in (*spaces, spaces[0])] if n else []
         self._rows = (lambda parts: zip(*map(iterate, batches, parts), strict=True)) if n else lambda step: [step]
 
@@ -178,7 +178,7 @@ class RewardModel:
         """The features [N, D] of a step, or of a batch of steps."""
         if self._features is None:
             parts = [read(part) for read, part in zip(self._flatten, transition, strict=False)]
-            return np.concatenate(parts, axis=1, dtype=np.float64)
+            return np.atleast_2d(np.concatenate(parts, axis=-1, dtype=np.float64))
         return np.stack([self._vector(self._features, *row) for row in self._rows(transition)])
 
     def _vector(self, features: Features, *step: Any) -> np.ndarray:
@@ -230,26 +230,3 @@ def _of_first_copy(env: Any, name: str) -> Any:
     if not env.call("has_wrapper_attr", name)[0]:
         raise AttributeError(name)
     return env.get_attr(name)[0]
-
-
-def _flattener(space: Any, n: int | None) -> Callable[[Any], np.ndarray]:
-    """A function that makes vectors [N, D] of a batch of n elements of a space, or [1, D] of one."""
-    if isinstance(space, Discrete):
-
-        def one_hot(value: Any) -> np.ndarray:
-            index = np.reshape(value, -1) - space.start
-            rows = np.zeros((len(index), int(space.n)))
-            rows[np.arange(len(index)), index] = 1.0
-            return rows
-
-        return one_hot
-    if isinstance(space, Box):
-        return lambda value: np.reshape(value, (n or 1, -1))
-    if n is None:
-        return lambda value: _flat(space, value)[None]
-    batch = batch_space(space, n)
-    return lambda values: np.stack([_flat(space, value) for value in iterate(batch, values)])
-
-
-def _flat(space: Any, value: Any) -> np.ndarray:
-    return np.asarray(flatten(space, value))

@@ -108,7 +108,7 @@ def observation_shape(
     flat, axis, one = space, -1, 1
     if shape == "concat":
         single = isinstance(space, Box) and not batch
-        flat, prepare = flatten_space(space), np.ravel if single else partial(_flat, space, batch=batch)
+        flat, prepare = flatten_space(space), np.ravel if single else partial(as_vectors, space, batch=batch)
     else:  # channels come last, unless the first axis is shorter; learners scale images of bytes by 255
         axis, one = 0 if space.shape[0] < space.shape[-1] else -1, 255 if space.dtype == np.uint8 else 1
     plane = np.delete(flat.shape, axis)
@@ -119,16 +119,16 @@ def observation_shape(
     return Box(low, high, dtype=flat.dtype), lambda seen, state: np.concatenate([prepare(seen), one_hot[state]], axis)
 
 
-def _flat(space: Any, seen: Any, batch: Batch) -> Any:
-    """Observations as vectors: Gymnasium's `flatten`, also for the observations of many copies."""
+def as_vectors(space: Any, seen: Any, batch: Batch) -> Any:
+    """Elements of a space as vectors: Gymnasium's `flatten`, also for those of many copies."""
     if isinstance(space, Box):
         return np.reshape(seen, (*batch, -1))
-    if not batch:
-        return flatten(space, seen)
     if isinstance(space, Discrete):
         return np.equal.outer(seen, space.start + np.arange(space.n)).astype(space.dtype)
+    if not batch:
+        return flatten(space, seen)
     if isinstance(space, (Dict, Tuple)):
         parts: Any = space.items() if isinstance(space, Dict) else enumerate(space)
-        return np.concatenate([_flat(part, seen[key], batch) for key, part in parts], -1)
+        return np.concatenate([as_vectors(part, seen[key], batch) for key, part in parts], -1)
     singles: Any = [flatten(space, one) for one in iterate(batch_space(space, *batch), seen)]
     return np.stack(singles)
