@@ -66,5 +66,5 @@ if __name__ == "__main__":
     parser.add_argument("--simulated", action="store_true", help="a function gives the scores")
     simulated = parser.parse_args().simulated or not sys.stdin.isatty()
     if not simulated:
-        print("Score each move: 1 if it enters the goal G, -1 if it enters the hole H, 0 otherwise.")
+        print("Score each move: 1 if it enters the goal G, -1 for the hole H, 0 otherwise.")
     main(simulated_person if simulated else monmdp.ConsoleAnswers())

@@ -25,17 +25,18 @@ COLORS = ("#b3362b", "#1f5fa8", "#2f8f5b")
 
 @dataclass(frozen=True)
 class Options:
-    """What is compared.
-
-    cost: price of an answer. budgets: the number of rewards that are shown at most; 0 stands for no limit.
-    steps: training steps of a run. plot: file of the picture.
-    """
+    """What is compared."""
 
     steps: int
+    """Training steps of a run."""
     cost: float = 2.0
+    """Price of an answer."""
     budgets: tuple[int, ...] = (1, 10, 100, 0)
+    """The number of rewards that are shown at most; 0 is no limit."""
     seeds: int = 3
+    """Runs with each budget."""
     plot: Path | None = None
+    """File of the picture."""
 
 
 class Run(NamedTuple):
