@@ -458,3 +458,14 @@ def test_an_agent_without_a_use_for_late_answers_says_so():
     env = monmdp.late_answers(monmdp.monitored(lake(), "Ask"), monmdp.DelayedAnswers(2))
     with pytest.raises(MonMDPError, match=r"Still cannot use rewards that arrive later.*answered\(memory"):
         monmdp.train_live(env, agent=Still(), steps=20, points=1)
+
+
+def test_live_curves_are_drawn_and_not_saved(tmp_path):
+    """There is no optimum to draw; a results folder needs settings, which say what the numbers depend on."""
+    curves = monmdp.train_live(lake(), "Ask", "Naive", steps=200, points=4, seeds=2, reward_range=(0, 1))
+    (panel,) = monmdp.plot({"live": curves}).axes
+    (line,) = (line for line in panel.lines if len(line.get_xdata()) == 5)
+    assert line.get_ydata() == pytest.approx(curves.returns.mean(0))
+    with pytest.raises(MonMDPError, match="can be saved"):
+        monmdp.save(curves, tmp_path / "results")
+    assert not list(tmp_path.iterdir())

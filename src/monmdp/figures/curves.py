@@ -23,7 +23,7 @@ from monmdp.problem import Floats, Integers
 from monmdp.protocol import kind
 from monmdp.statistics import STATISTICS, Interval, wilson
 from monmdp.study.results import CellResults
-from monmdp.training.curves import Curves
+from monmdp.training.curves import Recorded
 from monmdp.training.metrics import METRICS
 
 #: Inches that labels take left of all panels, above and below them, and below each panel; and a legend's sample line.
@@ -197,7 +197,7 @@ def show_steps(axes: Axes, parts: int = 2) -> None:
 
 
 @lru_cache(maxsize=4096)
-def mean_curve(cell: CellResults | Curves, column: str, statistic: str = "mean") -> Band:
+def mean_curve(cell: CellResults | Recorded, column: str, statistic: str = "mean") -> Band:
     """A statistic over seeds with its 95% interval, at the shown points; β is cut at its ceiling.
 
     The mean has Student's interval, which is cut at the optimum and other limits of what is possible.
@@ -226,7 +226,7 @@ def solving_steps(cell: CellResults) -> Floats:
     return cell.steps_until_solved
 
 
-def _curve(cell: CellResults | Curves, column: str) -> np.ndarray:
+def _curve(cell: CellResults | Recorded, column: str) -> np.ndarray:
     values = cell.curve(column)
     if column == "return" and np.isnan(values).any():
         raise MonMDPError(f"{cell.agent} was not evaluated in {cell.problem_name}, so it has no returns.")
@@ -465,7 +465,7 @@ def _records_beta(cell: CellResults) -> bool:
     return not np.isnan(cell.curve("beta")).any()
 
 
-def beta_axis(cells: Sequence[CellResults | Curves], least: float) -> tuple[Finish, list[Entry]]:
+def beta_axis(cells: Sequence[CellResults | Recorded], least: float) -> tuple[Finish, list[Entry]]:
     """A logarithmic axis from below the smallest β to its ceiling with the thresholds β̄ of all agents; their entry."""
     values = (cell.settings.get("agent_options", {}).get("beta_bar") for cell in cells)
     thresholds = sorted({float(value) for value in values if isinstance(value, int | float) and value})

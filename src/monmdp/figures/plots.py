@@ -36,7 +36,7 @@ from monmdp.problem import Floats, MonMDP
 from monmdp.registry import short_labels
 from monmdp.render.text import action_symbol
 from monmdp.statistics import STATISTICS
-from monmdp.training.curves import Curves
+from monmdp.training.curves import Recorded
 
 #: Most maps side by side, and the largest height of maps in inches.
 MAPS, HEIGHT = 4, 7.0
@@ -49,7 +49,7 @@ Size = tuple[float, float]
 
 
 def plot(
-    curves: Curves | Iterable[Curves] | Mapping[str, Curves],
+    curves: Recorded | Iterable[Recorded] | Mapping[str, Recorded],
     metric: str = "return",
     *,
     statistic: str = "mean",
@@ -74,10 +74,13 @@ def plot(
     for label, one in named:
         key = (one.environment, one.monitor) if factorial else (one.problem_name, "")
         panels.setdefault(key, {})[label] = mean_curve(one, metric, statistic)
-        optima[key] = sorted({*optima.get(key, ()), one.target_return})
+        if not np.isnan(one.target_return):  # unknown in live training
+            optima[key] = sorted({*optima.get(key, ()), one.target_return})
     styles = style.agent_styles(list(dict.fromkeys(label for label, _ in named)))
-    if metric == "return":
+    if metric == "return" and optima.keys() == panels.keys():
         finish, more = return_axis(panels, optima, styles)
+    elif metric == "return":
+        finish, more = (lambda axes, bands, problem: None), []
     elif metric == "beta":
         lowest = min((float(np.nanmin(band.mean)) for b in panels.values() for band in b.values()), default=1.0)
         finish, more = beta_axis([one for _, one in named], lowest / 2)
@@ -100,14 +103,14 @@ def plot(
         return _finished(figure, size, path)
 
 
-def _labelled(curves: Curves | Iterable[Curves] | Mapping[str, Curves]) -> list[tuple[str, Curves]]:
+def _labelled(curves: Recorded | Iterable[Recorded] | Mapping[str, Recorded]) -> list[tuple[str, Recorded]]:
     """Labels with their curves; two curves of one problem have different labels."""
     if isinstance(curves, Mapping):
         named = [(str(label), one) for label, one in curves.items()]
     else:
-        several = [curves] if isinstance(curves, Curves) else list(curves)
-        if not all(isinstance(one, Curves) for one in several):
-            raise MonMDPError("plot needs Curves, as monmdp.train and monmdp.record return them.")
+        several = [curves] if isinstance(curves, Recorded) else list(curves)
+        if not all(isinstance(one, Recorded) for one in several):
+            raise MonMDPError("plot needs Curves, as monmdp.train, record and train_live return them.")
         agents = list(dict.fromkeys(one.agent for one in several))
         labels = dict(zip(agents, short_labels(agents), strict=True))
         named = [(labels[one.agent], one) for one in several]

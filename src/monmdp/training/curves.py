@@ -59,7 +59,7 @@ FORMATS = (".csv", ".npz")
 
 
 class Recorded:
-    """Metrics [seed, point] of some runs, as attributes, and what follows from them."""
+    """Metrics [seed, point] of some runs, as attributes, and what follows from them: `Curves` or `LiveCurves`."""
 
     agent: str
     seeds: list[int]
@@ -67,6 +67,9 @@ class Recorded:
     recorded: Mapping[str, np.ndarray]
     environment: Any
     monitor: Any
+    optimal_return: float
+    target_return: float
+    settings: Any
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("__") or name == "recorded" or name not in self.recorded:

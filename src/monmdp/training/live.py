@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
@@ -68,6 +68,10 @@ class LiveCurves(Recorded):
     q: Floats
     reward_model: Floats
     seconds: float
+    # without a model the best return is not known, and results folders do not take these runs
+    optimal_return: float = np.nan
+    target_return: float = np.nan
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         width = "" if np.isnan(self.final_return_ci) else f" ± {self.final_return_ci:.4f}"
