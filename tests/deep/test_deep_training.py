@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -353,11 +352,6 @@ def test_a_function_of_a_user_is_part_of_the_identity(problem):
 def test_a_gpu_that_jax_does_not_have(problem):
     with pytest.raises(MonMDPError, match="JAX finds no GPU here"):
         monmdp.train(problem, "DeepNaive", steps=10, device="cuda")
-
-
-def test_live_training_takes_no_networks():
-    with pytest.raises(MonMDPError, match=r"DeepNaive trains in problems made by monmdp\.make, not live"):
-        monmdp.train_live(gymnasium.make("FrozenLake-v1"), "Ask", "DeepNaive", steps=10)
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(problem, monkeypatch):

@@ -178,6 +178,16 @@ class HasJob(Protocol):
 
 
 @runtime_checkable
+class HasLive(Protocol):
+    """An agent whose live training is its own; it takes vector environments too."""
+
+    def live(
+        self, env: Any, test_env: Any, seed: int, point_steps: Any, discount: float, rewards: Any, tests: Any
+    ) -> Any:
+        """One seed with a method `train`, as `training.live.LiveRun`; rewards: the smallest and largest, or None."""
+
+
+@runtime_checkable
 class HasGoal(Protocol):
     """An agent that explores toward a goal, for `watch` and the page."""
 

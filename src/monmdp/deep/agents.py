@@ -25,7 +25,7 @@ from monmdp.agents.schedules import Schedule
 from monmdp.check import Count, Discount, NonNegative, Probability
 from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import Bounds
-from monmdp.problem import MonMDP
+from monmdp.problem import Integers, MonMDP
 from monmdp.training.job import Job
 from monmdp.world import World
 
@@ -60,6 +60,9 @@ class DeepAgent(Agent):
     bins: bins of a value's distribution.
     minimum_reward: lower bound of rewards, assumed where none was observed; by default the paper's on its problems,
     else the smallest visible reward.
+    codes: codes of observations, for counts; by default one per state, live 100 or the number of discrete observations.
+    code_radius: distance from which on an observation has another code, if there is room; by default from the noise,
+    live from the observation space.
     """
 
     observe: Any = "pixels"
@@ -73,6 +76,8 @@ class DeepAgent(Agent):
     tracking: Probability = 0.05
     bins: Bins = 51
     minimum_reward: float | None = None
+    codes: Count | None = None
+    code_radius: NonNegative | None = None
 
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
@@ -86,12 +91,25 @@ class DeepAgent(Agent):
         self, problem: MonMDP, steps: int, points: int | None, evaluation: str, defaults: Mapping[str, Any] | None
     ) -> Job:
         """The job of this agent in a problem."""
-        if find_spec("jax") is None or find_spec("optax") is None:
-            kind = type(self).__name__
-            raise MonMDPError(f"{kind} needs JAX and Optax; install them with: pip install 'monmdp[deep]'")
+        self._check_packages()
         from monmdp.deep.job import DeepJob
 
         return DeepJob(problem, self, steps, points, evaluation, defaults)
+
+    def live(
+        self, env: Any, test_env: Any, seed: int, point_steps: Integers, discount: float,
+        rewards: tuple[float, float] | None, tests: Any,
+    ) -> Any:  # fmt: skip
+        """One seed of this agent in an environment, or vector environment, that is stepped on the host."""
+        self._check_packages()
+        from monmdp.deep.host import HostRun
+
+        return HostRun(env, test_env, self, seed, point_steps, discount, rewards, tests)
+
+    def _check_packages(self) -> None:
+        if find_spec("jax") is None or find_spec("optax") is None:
+            kind = type(self).__name__
+            raise MonMDPError(f"{kind} needs JAX and Optax; install them with: pip install 'monmdp[deep]'")
 
     def check_device(self, device: str) -> None:
         """JAX chooses the device; an error if that should be a GPU and is not."""
@@ -131,12 +149,15 @@ class DeepDirected(DeepAgent):
     epsilon: probability of a random action on the way to a goal.
     goal_discount: discount of the reach network.
     goal_steps: steps after which a goal that was not reached is chosen again.
+    counts: "joint", visits of joint pairs, or "pooled", of their parts (`goals`), which needs fewer answers; by default
+    joint, and live pooled.
     """
 
     epsilon: Schedule = 0.05
     beta_bar: NonNegative = 0.3
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
+    counts: Literal["joint", "pooled"] | None = None
 
     directed: ClassVar[bool] = True
 

@@ -89,7 +89,7 @@ class DeepJob(Job):
         agent, world, spare = self.agent, self.world, SPARE_CODES if self.view.noise else 1
         return Plan(
             steps=self.steps,
-            n_codes=spare * world.n_env_states,
+            n_codes=agent.codes or spare * world.n_env_states,
             n_monitor_states=world.n_monitor_states,
             n_env_actions=world.n_actions // world.n_monitor_actions,
             n_actions=world.n_actions,
@@ -97,6 +97,7 @@ class DeepJob(Job):
             batch=agent.batch,
             every=agent.every,
             directed=agent.directed,
+            pooled=getattr(agent, "counts", None) == "pooled",
         )
 
     @cached_property
@@ -104,13 +105,13 @@ class DeepJob(Job):
         """Options, observations and bins for the program."""
         agent, (table, noise, _) = self.agent, self.view
         bonus = float(getattr(agent, "bonus", 0.0))
-        rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
+        rewards, values = self.ranges(bonus)
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
             observations=table,
             noise=noise,
-            squared_radius=radius(noise, table.shape[1]),
+            squared_radius=radius(noise, table.shape[1]) if agent.code_radius is None else agent.code_radius**2,
             epsilon=epsilon,
             learning_rate=agent.learning_rate,
             last_learning_rate=agent.last_learning_rate,
@@ -129,6 +130,10 @@ class DeepJob(Job):
             sees_everything=agent.sees_everything,
         )
         return Numbers(*(np.asarray(number, np.float32) for number in numbers))
+
+    def ranges(self, bonus: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Smallest and largest environment reward, and value."""
+        return reward_ranges(self.problem, self.agent.minimum_reward, bonus)
 
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the program, so that the time of a run does not include it."""

@@ -127,7 +127,11 @@ def _check(policy: Policy) -> None:
     """Raise an error unless all arrays are finite numbers, and fit each other."""
     check.whole(len(policy.layers), 1, "The number of layers")
     size = prod(check.whole(length, 1, "A length of the shape") for length in policy.shape)
-    shapes: dict[str, tuple[int | None, ...]] = {"mean": (size,), "factor": (), "bins": (None,)}
+    shapes: dict[str, tuple[int | None, ...]] = {
+        "mean": (size,),
+        "factor": policy.factor.shape and (size,),
+        "bins": (None,),
+    }
     arrays, inputs = {name: getattr(policy, name) for name in shapes}, size + len(policy.monitor_states)
     for i, layer in enumerate(policy.layers):
         last = i == len(policy.layers) - 1

@@ -70,6 +70,7 @@ class Recorded:
     optimal_return: float
     target_return: float
     settings: Any
+    policies: list[Any]
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("__") or name == "recorded" or name not in self.recorded:
@@ -119,6 +120,25 @@ class Recorded:
         except ImportError:
             raise MonMDPError("pandas is not installed; install it with: pip install pandas.") from None
         return pd.DataFrame(self.columns())
+
+    def policy(self, seed: int | None = None) -> Policy:
+        """The trained network of an agent with networks, which acts and can be saved; seed: by default the first.
+
+        Only `monmdp.train` and `train_live` keep it; files of curves and results folders do not have it.
+        """
+        policy: Policy | None = self.policies[self._row(seed)] if self.policies else None
+        if policy is None:
+            raise MonMDPError(
+                "These curves have no networks: monmdp.train keeps those of agents with networks, such as "
+                "DeepDirected; for others, curves.q has the action values."
+            )
+        return policy
+
+    def _row(self, seed: int | None) -> int:
+        """The row of a seed, by default the first."""
+        if seed is not None and seed not in self.seeds:
+            raise MonMDPError(f"Seed {seed} was not run; these curves have the seeds {self.seeds}.")
+        return 0 if seed is None else self.seeds.index(seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,25 +269,6 @@ class Curves(Recorded):
         title = f"{self.agent}, " + (f"seed {seed}" if seed is not None else f"mean of {len(self.seeds)} seeds")
         given = {"label": label, "title": title, "log": values == "visits", "greedy": self.q[runs].mean(0)} | options
         return heatmap(self.problem, tables[values][runs].mean(0), **given)
-
-    def policy(self, seed: int | None = None) -> Policy:
-        """The trained network of an agent with networks, which acts and can be saved; seed: by default the first.
-
-        Only `monmdp.train` keeps it; files of curves and results folders do not have it.
-        """
-        policy: Policy | None = self.policies[self._row(seed)] if self.policies else None
-        if policy is None:
-            raise MonMDPError(
-                "These curves have no networks: monmdp.train keeps those of agents with networks, such as "
-                "DeepDirected; for others, curves.q has the action values."
-            )
-        return policy
-
-    def _row(self, seed: int | None) -> int:
-        """The row of a seed, by default the first."""
-        if seed is not None and seed not in self.seeds:
-            raise MonMDPError(f"Seed {seed} was not run; these curves have the seeds {self.seeds}.")
-        return 0 if seed is None else self.seeds.index(seed)
 
     def save(self, path: Path | str) -> None:
         """Write all but networks as .npz, which `load` reads, or the curves as .csv, one row per seed and point."""

@@ -11,21 +11,32 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Dict
+from gymnasium.vector import VectorEnv, VectorWrapper
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasDiscovery, HasJob, HasLateAnswers, Transition, memory_bytes, new_memory
+from monmdp.agents.base import (
+    AGENTS,
+    Agent,
+    HasDiscovery,
+    HasLateAnswers,
+    HasLive,
+    Transition,
+    memory_bytes,
+    new_memory,
+)
 from monmdp.agents.choices import Draws
 from monmdp.errors import MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.structure import Bounds, annuity
 from monmdp.gym.answers import LateAnswers
 from monmdp.gym.filled import FilledRewards
+from monmdp.gym.preparation import Prepared
 from monmdp.gym.single import MonitoredEnv
-from monmdp.gym.wrapper import Monitored, monitored
+from monmdp.gym.wrapper import monitored
 from monmdp.machine import check_memory
 from monmdp.monitors import Monitor
 from monmdp.problem import Floats, Integers
@@ -45,8 +56,14 @@ UNDISCOVERED = 2**62
 PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor, or fewer states of the discretizer"
 #: Wrappers that a copy for tests does without, since their sources and models belong to training.
 NOT_TESTED = (LateAnswers.__name__, FilledRewards.__name__)
+#: Options of `gymnasium.make_vec` that a single copy does not have.
+VECTOR_OPTIONS = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
 #: A test episode ends when a reward counts for less than this.
 NEGLIGIBLE = 1e-9
+
+
+#: Final tables of a seed, which `LiveCurves` has for all seeds.
+FINAL = ("visit_counts", "q", "reward_model", "undiscounted_returns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +71,8 @@ class LiveCurves(Recorded):
     """Curves of live runs, recorded before the training steps `steps` [point] and once at the end.
 
     Every metric of `Curves` is an attribute, an array [seed, point]; returns are estimated from test episodes, and so
-    are undiscounted_returns. Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs].
+    are undiscounted_returns. Final tables: visit_counts and q [seed, S, A], reward_model [seed, environment pairs]; for
+    agents with networks, states are codes of observations, and policies [seed] are the trained networks.
     """
 
     environment: str
@@ -68,6 +86,7 @@ class LiveCurves(Recorded):
     q: Floats
     reward_model: Floats
     seconds: float
+    policies: list[Any] = field(default_factory=list)
     # without a model the best return is not known, and results folders do not take these runs
     optimal_return: float = np.nan
     target_return: float = np.nan
@@ -86,7 +105,7 @@ class LiveCurves(Recorded):
 
 
 def train_live(
-    env: gymnasium.Env[Any, Any],
+    env: gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any],
     monitor: Monitor | str | None = None,
     agent: Agent | str = "Directed",
     *,
@@ -105,7 +124,9 @@ def train_live(
 
     env: made by `monitored`, gymnasium.make("monmdp/…") or wrappers around these that keep `info`; or any other, with
     a monitor, by default Full. Actions must be discrete, and so must observations (or tuples of discrete parts) unless
-    there is a discretizer: Bins, Tiles, or a function observation → state and the number of states.
+    there is a discretizer: Bins, Tiles, or a function observation → state and the number of states. Agents with
+    networks, such as DeepDirected, take all observations that can be flattened, need no discretizer but a reward_range,
+    and take vector environments too, where `steps` counts those of all copies.
     points: number of tests, by default 20. reward_range: smallest and largest reward, from which agents derive
     optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
     for test episodes, by default gymnasium.make(env.spec); where that is impossible, a warning says so and returns are
@@ -114,8 +135,10 @@ def train_live(
     seed: one seed, in place of seeds. A state is a possible goal once it was entered.
     """
     example = "Live training needs an environment such as gymnasium.make('Blackjack-v1')"
-    for given in (env,) if test_env is None else (env, test_env):
-        check.instance(given, gymnasium.Env, example)
+    if not isinstance(env, VectorEnv):
+        check.instance(env, gymnasium.Env, example)
+    if test_env is not None:
+        check.instance(test_env, gymnasium.Env, example)
     length = check.steps(steps, what="The number of steps")
     if seed is not None and seeds != 1:
         raise MonMDPError("Give seed or seeds, not both; seed=3 is the same as seeds=[3].")
@@ -124,11 +147,12 @@ def train_live(
     discount = check.discount(discount)
     point_steps = recording_points(length, min(DEFAULT_POINTS, length) if points is None else points)
     chosen = AGENTS.build(agent)
-    if isinstance(chosen, HasJob):
-        raise MonMDPError(f"{type(chosen).__name__} trains in problems made by monmdp.make, not live.")
+    if isinstance(env, VectorEnv) and not isinstance(chosen, HasLive):
+        raise MonMDPError(f"{chosen.name} takes single environments; agents such as DeepDirected take vectors of them.")
     options = chosen.filled({"alpha": 1.0})
-    if reward_range is not None:
-        options = options.filled(options.defaults(_bounds(env, reward_range, discount)))
+    rewards = None if reward_range is None else _checked_range(reward_range)
+    if rewards is not None:
+        options = options.filled(options.defaults(_bounds(env, rewards, discount)))
     world = with_monitor(env, monitor)
     test_world = _second_copy(env, monitor) if test_env is None else with_monitor(test_env, monitor)
     environment, monitor_name = _names(world)
@@ -137,19 +161,22 @@ def train_live(
     with bar if progress is True else nullcontext(progress) as show:
         records, tables = [], []
         for number, each in enumerate(chosen_seeds):
-            run = LiveRun(world, test_world, options, discretizer, each, length, discount, test_episodes)
+            tests = Tests(discount, test_episodes, each)
+            if isinstance(options, HasLive):
+                if discretizer is not None:
+                    raise MonMDPError(f"{chosen.name} needs no discretizer; leave it out.")
+                run = options.live(world, test_world, each, point_steps, discount, rewards, tests)
+            else:
+                run = LiveRun(world, test_world, options, discretizer, each, point_steps, discount, tests)
 
-            def evaluate(step: int, run: LiveRun = run, before: int = number * length) -> float:
+            def report(step: int, before: int = number * length) -> None:
                 if callable(show):
                     show(before + step, total)
-                return run.test(step)
 
-            record, visits = interact(run.game, run.learner, run.game.env_pairs, point_steps, evaluate)
-            memory = run.learner.memory
-            rewards = getattr(memory, "reward_model", np.zeros(0))
+            record, ends = run.train(report)
             records.append(record)
-            tables.append((visits, memory.q, rewards, np.array(run.undiscounted)))
-    visit_counts, q, reward_model, undiscounted = map(np.stack, zip(*tables, strict=True))
+            tables.append({**ends, "undiscounted_returns": np.array(tests.undiscounted)})
+    arrays: dict[str, Any] = {name: np.stack([ends[name] for ends in tables]) for name in FINAL}
     return LiveCurves(
         environment=environment,
         monitor=monitor_name,
@@ -157,24 +184,31 @@ def train_live(
         seeds=chosen_seeds,
         steps=point_steps,
         recorded={name: np.stack([getattr(each, name) for each in records]) for name in records[0]._fields},
-        undiscounted_returns=undiscounted,
-        visit_counts=visit_counts,
-        q=q,
-        reward_model=reward_model,
+        **arrays,
+        policies=[ends.get("policy") for ends in tables],
         seconds=time.perf_counter() - started,
     )
 
 
-def with_monitor(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) -> Any:
-    """The environment as it is if it is monitored, else with a monitor around it."""
+def layers_of(env: Any) -> list[Any]:
+    """An environment or vector environment and what is inside it, from the outside."""
     layers = [env]
-    while isinstance(layers[-1], gymnasium.Wrapper):
+    while isinstance(layers[-1], (gymnasium.Wrapper, VectorWrapper)):
         layers.append(layers[-1].env)
-    has_parts = all(
-        isinstance(space, Dict) and set(space) == {"env", "monitor"}
-        for space in (env.observation_space, env.action_space)
-    )
-    if not has_parts and not any(isinstance(layer, (Monitored, MonitoredEnv)) for layer in layers):
+    return layers
+
+
+def spaces_of(env: Any) -> tuple[Any, Any]:
+    """Observation space and action space of an environment, or of one copy of a vector environment."""
+    if isinstance(env, VectorEnv):
+        return env.single_observation_space, env.single_action_space
+    return env.observation_space, env.action_space
+
+
+def with_monitor(env: Any, monitor: Monitor | str | None) -> Any:
+    """The environment, or vector environment, as it is if it is monitored, else with a monitor around it."""
+    has_parts = all(isinstance(space, Dict) and set(space) == {"env", "monitor"} for space in spaces_of(env))
+    if not has_parts and not any(isinstance(layer, (Prepared, MonitoredEnv)) for layer in layers_of(env)):
         return monitored(env, "Full" if monitor is None else monitor)
     if monitor is not None:
         raise MonMDPError(f"{shown(env)} has a monitor already; leave out the monitor {shown(monitor)}.")
@@ -189,19 +223,24 @@ def with_monitor(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) ->
 def _names(env: Any) -> tuple[str, str]:
     """Names of the environment and its monitor."""
     core = env.unwrapped
-    if isinstance(core, MonitoredEnv):
+    if hasattr(core, "problem"):  # MonitoredEnv, or the vector of it
         return core.problem.environment.name, core.problem.monitor.name
-    monitor = env.get_wrapper_attr("monitor") if env.has_wrapper_attr("monitor") else None
+    monitor = next((layer.monitor for layer in layers_of(env) if isinstance(layer, Prepared)), None)
     return core.spec.id if core.spec else type(core).__name__, getattr(monitor, "name", "its monitor")
 
 
-def _second_copy(env: gymnasium.Env[Any, Any], monitor: Monitor | str | None) -> Any:
-    """A copy of the environment for tests, or None, with a warning, where none can be made."""
+def _second_copy(env: Any, monitor: Monitor | str | None) -> Any:
+    """A copy of the environment, or of one of a vector, for tests, or None, with a warning, where none can be made."""
     try:
         spec = copy.copy(env.spec)
         if spec is None:
             raise MonMDPError("it has no spec")
         spec.additional_wrappers = tuple(layer for layer in spec.additional_wrappers if layer.name not in NOT_TESTED)
+        if isinstance(env, VectorEnv):
+            spec.kwargs = {name: value for name, value in spec.kwargs.items() if name not in VECTOR_OPTIONS}
+            wrapper: Any = next((layer for layer in layers_of(env) if isinstance(layer, Prepared)), None)
+            if wrapper is not None:
+                return monitored(gymnasium.make(spec), **wrapper._saved_kwargs)
         return with_monitor(gymnasium.make(spec), monitor)
     except Exception as error:  # environments and wrappers of users can raise anything
         _no_tests(f"No second copy of {shown(env)} can be made ({error})", 4)
@@ -216,11 +255,17 @@ def _no_tests(reason: str, depth: int) -> None:
     )
 
 
-def _bounds(env: gymnasium.Env[Any, Any], reward_range: tuple[float, float], discount: float) -> Bounds:
+def _checked_range(given: Any) -> tuple[float, float]:
+    """The smallest and the largest reward."""
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise MonMDPError(f"The reward range must be the smallest and the largest reward, not {shown(given)}.")
+    low, high = (check.finite(reward, "A bound of the reward range") for reward in given)
+    return low, high
+
+
+def _bounds(env: Any, reward_range: tuple[float, float], discount: float) -> Bounds:
     """Bounds on rewards and values from the range of rewards and the registered step limit."""
-    if not isinstance(reward_range, Sequence) or len(reward_range) != 2:
-        raise MonMDPError(f"The reward range must be the smallest and the largest reward, not {shown(reward_range)}.")
-    low, high = (check.finite(reward, "A bound of the reward range") for reward in reward_range)
+    low, high = reward_range
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
 
@@ -286,25 +331,50 @@ class LiveRun:
     """One seed of live training: a simulation, a learner and its tests."""
 
     def __init__(
-        self, env: Any, test_env: Any, agent: Agent, discretizer: Discretizer, seed: int, steps: int, discount: float,
-        test_episodes: int,
+        self, env: Any, test_env: Any, agent: Agent, discretizer: Discretizer, seed: int, point_steps: Integers,
+        discount: float, tests: Tests,
     ) -> None:  # fmt: skip
         states = states_of(env.observation_space["env"], discretizer)
         self.game = LiveSimulation(env, states.n, states.training, seed)
-        self.learner = LiveLearner(agent, self.game, steps, seed, discount)
-        self._test: Any = None if test_env is None else LiveSimulation(test_env, states.n, states.testing, seed + 1)
-        self._discount, self._episodes, self._seed = discount, test_episodes, seed
+        self.learner = LiveLearner(agent, self.game, int(point_steps[-1]), seed, discount)
+        self._point_steps, self._tests = point_steps, tests
+        if test_env is not None:
+            tests.game = LiveSimulation(test_env, states.n, states.testing, seed + 1)
+
+    def train(self, report: Callable[[int], None]) -> tuple[Any, dict[str, Any]]:
+        """The record and final tables of the seed; report: called with the number of steps done at every point."""
+        memory = self.learner.memory
+
+        def evaluate(step: int) -> float:
+            report(step)
+            self.learner.kernels.plan(memory, step)
+            return self._tests(lambda state: int(memory.q[state].argmax()))  # among tied actions, the first
+
+        record, visits = interact(self.game, self.learner, self.game.env_pairs, self._point_steps, evaluate)
+        rewards = getattr(memory, "reward_model", np.zeros(0))
+        return record, {"visit_counts": visits, "q": memory.q, "reward_model": rewards}
+
+
+class Tests:
+    """Greedy test episodes of one seed in an environment for tests, `game`, or none if that is None.
+
+    undiscounted: the mean return of each test so far.
+    """
+
+    game: Any = None
+
+    def __init__(self, discount: float, episodes: int, seed: int) -> None:
+        self._discount, self._episodes, self._seed = discount, episodes, seed
         self.undiscounted: list[float] = []
 
-    def test(self, step: int) -> float:
-        """Mean discounted return of greedy test episodes; among tied actions the first is taken."""
-        self.learner.kernels.plan(self.learner.memory, step)
-        game, q, totals = self._test, self.learner.memory.q, np.zeros(2)
+    def __call__(self, greedy: Callable[[Any], int]) -> float:
+        """Mean discounted return of episodes with a policy, a function state of `game` → joint action."""
+        game, totals = self.game, np.zeros(2)
         for episode in range(self._episodes if game is not None else 0):
             game.restart(self._seed + 1 + episode)
             weight, over = 1.0, False
             while not over:
-                outcome = game.step(int(q[game.state].argmax()))
+                outcome = game.step(greedy(game.state))
                 reward = outcome.env_reward + outcome.monitor_reward
                 totals += weight * reward, reward
                 weight *= self._discount
@@ -313,63 +383,68 @@ class LiveRun:
             totals[:] = np.nan
         elif np.isnan(totals).any():
             _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)", 6)
-            self._test = None
+            self.game = None
         self.undiscounted.append(totals[1] / self._episodes)
         return float(totals[0] / self._episodes)
 
 
-class LiveSimulation:
-    """A monitored environment with the interface of `Simulation`, its observations and actions as joint indices.
+class Sizes(NamedTuple):
+    """The numbers of monitor states, environment actions and monitor actions, and the first environment action."""
 
-    n_env_states: the number of environment states; env_state: a function observation → environment state.
+    n_monitor_states: int
+    n_env_actions: int
+    n_monitor_actions: int
+    first_action: int
+
+    def world(self, n_env_states: int, discount: float) -> World:
+        """A world with sizes only, since there is no model."""
+        n_states, n_actions = n_env_states * self.n_monitor_states, self.n_env_actions * self.n_monitor_actions
+        env_state, monitor_state = np.divmod(np.arange(n_states, dtype=np.int32), np.int32(self.n_monitor_states))
+        sizes = World._make([np.zeros(0)] * len(World._fields))
+        return sizes._replace(
+            env_state=env_state,
+            monitor_state=monitor_state,
+            n_states=n_states,
+            n_acting_states=n_states,
+            n_actions=n_actions,
+            n_env_pairs=n_env_states * self.n_env_actions,
+            n_env_states=n_env_states,
+            n_monitor_states=self.n_monitor_states,
+            n_monitor_actions=self.n_monitor_actions,
+            step_limit=0,
+            discount=discount,
+        )
+
+
+def sizes_of(env: Any) -> Sizes:
+    """The sizes of a monitored environment, or vector environment, with discrete actions."""
+    seen, actions = spaces_of(env)
+    n_env_actions, _ = discrete(actions["env"], "actions")
+    return Sizes(int(seen["monitor"].n), n_env_actions, int(actions["monitor"].n), int(actions["env"].start))
+
+
+class LiveGame:
+    """A monitored environment with the interface of `Simulation`.
+
+    read: a function of the environment's observation and the monitor's state that returns `state`.
     """
 
-    def __init__(self, env: Any, n_env_states: int, env_state: Callable[[Any], int], seed: int) -> None:
-        self._env, self._n_env_states, self._env_state = env, n_env_states, env_state
-        self._n_env_actions, _ = discrete(env.action_space["env"], "actions")
-        self._first_action = int(env.action_space["env"].start)
-        self._n_monitor_states, self._n_monitor_actions = (
-            int(space["monitor"].n) for space in (env.observation_space, env.action_space)
-        )
-        self.n_states = n_env_states * self._n_monitor_states
-        self.n_actions = self._n_env_actions * self._n_monitor_actions
-        pairs = self.n_states * self.n_actions
-        check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
-        state, action = np.divmod(np.arange(pairs), self.n_actions)
-        self.env_pairs = state // self._n_monitor_states * self._n_env_actions + action // self._n_monitor_actions
+    def __init__(self, env: Any, read: Callable[[Any, int], Any], seed: int) -> None:
+        self._env, self._read, self.sizes = env, read, sizes_of(env)
         self._remembered: dict[Any, Transition] = {}
         self._step_id: Any = None
         self._answers: Iterable[tuple[Any, float]] = ()
         self.restart(seed)
 
-    def world(self, discount: float) -> World:
-        """A world with sizes only, since there is no model."""
-        n_monitor_states = np.int32(self._n_monitor_states)
-        env_state, monitor_state = np.divmod(np.arange(self.n_states, dtype=np.int32), n_monitor_states)
-        sizes = World._make([np.zeros(0)] * len(World._fields))
-        return sizes._replace(
-            env_state=env_state,
-            monitor_state=monitor_state,
-            n_states=self.n_states,
-            n_acting_states=self.n_states,
-            n_actions=self.n_actions,
-            n_env_pairs=self._n_env_states * self._n_env_actions,
-            n_env_states=self._n_env_states,
-            n_monitor_states=self._n_monitor_states,
-            n_monitor_actions=self._n_monitor_actions,
-            step_limit=0,
-            discount=discount,
-        )
-
     def restart(self, seed: int | None = None) -> None:
         """Begin a new episode."""
         observation, _ = self._env.reset(seed=seed)
-        self.state, self.elapsed = self._joint(observation), 0
+        self.state, self.elapsed = self._read(observation["env"], int(observation["monitor"])), 0
 
     def step(self, action: int) -> Outcome:
         """Take a joint action; the caller restarts after the end of an episode."""
-        env_action, monitor_action = divmod(action, self._n_monitor_actions)
-        taken = {"env": self._first_action + env_action, "monitor": monitor_action}
+        env_action, monitor_action = divmod(action, self.sizes.n_monitor_actions)
+        taken = {"env": self.sizes.first_action + env_action, "monitor": monitor_action}
         observation, _, terminated, truncated, info = self._env.step(taken)
         try:
             observed, proxy_reward, monitor_reward = (
@@ -380,7 +455,7 @@ class LiveSimulation:
         reward = float(proxy_reward if observed else info.get("env_reward", np.nan))
         self._step_id = info["step_id"] if info.get("reward_pending") else None
         self._answers = info.get("answers", ())
-        self.state = self._joint(observation)
+        self.state = self._read(observation["env"], int(observation["monitor"]))
         self.elapsed += 1
         return Outcome(self.state, reward, float(monitor_reward), bool(observed), bool(terminated), bool(truncated))
 
@@ -394,17 +469,38 @@ class LiveSimulation:
             if step_id in self._remembered
         ]
 
-    def _joint(self, observation: Any) -> int:
+
+class LiveSimulation(LiveGame):
+    """A monitored environment whose observations and actions are joint indices.
+
+    n_env_states: the number of environment states; env_state: a function observation → environment state.
+    """
+
+    def __init__(self, env: Any, n_env_states: int, env_state: Callable[[Any], int], seed: int) -> None:
+        sizes, self._n_env_states, self._env_state = sizes_of(env), n_env_states, env_state
+        self.n_states = n_env_states * sizes.n_monitor_states
+        self.n_actions = sizes.n_env_actions * sizes.n_monitor_actions
+        pairs = self.n_states * self.n_actions
+        check_memory(PAIR_BYTES * pairs, f"Live training with {pairs:,} pairs of states and actions", SMALLER)
+        state, action = np.divmod(np.arange(pairs), self.n_actions)
+        self.env_pairs = state // sizes.n_monitor_states * sizes.n_env_actions + action // sizes.n_monitor_actions
+        super().__init__(env, self._joint, seed)
+
+    def world(self, discount: float) -> World:
+        """A world with sizes only."""
+        return self.sizes.world(self._n_env_states, discount)
+
+    def _joint(self, observation: Any, monitor: int) -> int:
         """The index of an observation, which must be in the observation space."""
         try:
-            state = int(self._env_state(observation["env"]))
+            state = int(self._env_state(observation))
         except (TypeError, ValueError, IndexError) as error:
             if isinstance(error, MonMDPError):
                 raise
             state = -1
         if not 0 <= state < self._n_env_states:
             raise MonMDPError(
-                f"{self._env} returned the observation {shown(observation['env'])}, which is not in its observation "
-                f"space, {self._env.observation_space['env']}."
+                f"{self._env} returned the observation {shown(observation)}, which is not in its observation space, "
+                f"{self._env.observation_space['env']}."
             )
-        return state * self._n_monitor_states + int(observation["monitor"])
+        return state * self.sizes.n_monitor_states + monitor
