@@ -6,8 +6,8 @@ toward the goal: a if the agent is in g, else argmax_b Ŝ(o, b; g)
 
 Pooled counts share what is learned: with N_E(c, a_E) and N_M(s_M, a_M) the visits of the parts of a pair, N_R(c, a_E)
 rewards observed, and T(c, a_E) visits with a monitor pair that has ever shown a reward,
-N(g, a) = min{N_E, N_M, N_A}, where N_A = max{κ N_R, T} while that is less than log(t + 2) / β̄ and if the monitor pair
-of (g, a) has ever shown a reward, else infinite;
+N(g, a) = min{N_E, N_M, N_A} + F, where N_A = max{κ N_R, T} while that is less than log(t + 2) / β̄ and if the monitor
+pair of (g, a) has ever shown a reward, else infinite, and F(g, a) counts how often the goal was not reached;
 and toward the goal, of all b with Ŝ(o, b; g) ≥ (1 − δ) max Ŝ, one with the largest mean monitor reward is taken.
 """
 

@@ -81,6 +81,7 @@ class Memory(NamedTuple):
     networks and slow (target networks): layers by name. code: that of the current picture. visits [goals, A];
     reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
+    failures [goals * A], for pooled counts: how often the pair was the goal and was not reached.
     goal: a pair, -1 for none, since goal_age steps. loss: those of Q, R̂ and Ŝ at the last update.
     """
 
@@ -94,6 +95,7 @@ class Memory(NamedTuple):
     reward_visits: jax.Array
     shown: jax.Array
     earned: jax.Array
+    failures: jax.Array
     seen: jax.Array
     state: jax.Array
     code: jax.Array
@@ -161,6 +163,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
         earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
+        failures=jnp.zeros(plan.n_goals * plan.n_actions if plan.pooled else 0, jnp.int32),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
         state=zero,
         code=zero,
@@ -214,7 +217,8 @@ def counted(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> ja
         return memory.visits
     enough = ratio(step, numbers.beta_bar)
     sizes = plan.n_monitor_states, plan.n_env_actions
-    return pooled(memory.visits, memory.reward_visits, memory.shown, enough, *sizes)
+    counts = pooled(memory.visits, memory.reward_visits, memory.shown, enough, *sizes)
+    return counts + memory.failures.reshape(counts.shape)
 
 
 def mean_monitor_rewards(plan: Plan, memory: Memory, here: jax.Array) -> jax.Array:
@@ -350,6 +354,9 @@ def remember(
         ended=seen.ended,
         exploring=choice.exploring,
     )
+    if plan.pooled:
+        failed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))
+        memory = memory._replace(failures=memory.failures.at[choice.goal].add(failed.astype(jnp.int32)))
     return memory._replace(
         history=jax.tree.map(lambda array, value: array.at[step].set(value), memory.history, entry),
         codes=codes,

@@ -174,6 +174,9 @@ def train_live(
                     show(before + step, total)
 
             record, ends = run.train(report)
+            if tests.blind:
+                _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)", 3)
+                test_world = None
             records.append(record)
             tables.append({**ends, "undiscounted_returns": np.array(tests.undiscounted)})
     arrays: dict[str, Any] = {name: np.stack([ends[name] for ends in tables]) for name in FINAL}
@@ -358,10 +361,11 @@ class LiveRun:
 class Tests:
     """Greedy test episodes of one seed in an environment for tests, `game`, or none if that is None.
 
-    undiscounted: the mean return of each test so far.
+    undiscounted: the mean return of each test so far. blind: whether `info` had no true rewards.
     """
 
     game: Any = None
+    blind = False
 
     def __init__(self, discount: float, episodes: int, seed: int) -> None:
         self._discount, self._episodes, self._seed = discount, episodes, seed
@@ -382,8 +386,7 @@ class Tests:
         if game is None:
             totals[:] = np.nan
         elif np.isnan(totals).any():
-            _no_tests("The info of the environment for tests has no 'env_reward' (evaluation_info=False)", 6)
-            self.game = None
+            self.game, self.blind = None, True
         self.undiscounted.append(totals[1] / self._episodes)
         return float(totals[0] / self._episodes)
 
