@@ -200,7 +200,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     age = jnp.where(keeps, memory.goal_age, 0)
     aimed = toward(goal, reach, here)
     if plan.pooled:
-        aimed = frugal(goal, reach, here, mean_monitor_rewards(plan, memory, here))
+        aimed = frugal(goal, reach, here, mean_monitor_rewards(plan, memory, here)[0])
         anything = (
             anything
             - anything % (plan.n_actions // plan.n_env_actions)
@@ -221,12 +221,32 @@ def counted(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> ja
     return counts + memory.failures.reshape(counts.shape)
 
 
-def mean_monitor_rewards(plan: Plan, memory: Memory, here: jax.Array) -> jax.Array:
-    """The mean monitor reward [A] of every joint action so far in the monitor state of `here`, 0 if never taken."""
+def mean_monitor_rewards(plan: Plan, memory: Memory, here: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The mean monitor reward [A] of every joint action so far in the monitor state of `here`, and its visits [A].
+
+    Only the monitor's part of an action counts; the mean is 0 if it was never taken.
+    """
     shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
     taken = memory.visits.reshape(shape).sum((0, 2))
     means = memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1)
-    return jnp.tile(means[here % plan.n_monitor_states], plan.n_env_actions)
+    monitor = here % plan.n_monitor_states
+    return jnp.tile(means[monitor], plan.n_env_actions), jnp.tile(taken[monitor], plan.n_env_actions)
+
+
+def with_any_monitor_action(plan: Plan, memory: Memory, batch: History, key: jax.Array) -> History:
+    """Steps with other monitor actions, drawn at random, and their mean monitor rewards, for monitors with one state.
+
+    Such a monitor's action changes the monitor reward only, so that all its actions can learn from every step.
+    """
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    drawn = jax.random.randint(key, batch.action.shape, 0, n_monitor_actions)
+    means, taken = mean_monitor_rewards(plan, memory, jnp.zeros((), jnp.int32))
+    action = batch.action - batch.action % n_monitor_actions + drawn
+    tried = taken[action] > 0
+    return batch._replace(
+        action=jnp.where(tried, action, batch.action),
+        monitor_reward=jnp.where(tried, means[action], batch.monitor_reward),
+    )
 
 
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
@@ -241,6 +261,8 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
 
     batch = jax.tree.map(lambda array: array[chosen], history)
+    if plan.pooled and plan.n_monitor_states == 1:
+        batch = with_any_monitor_action(plan, memory, batch, jax.random.fold_in(keys[0], 1))
     shown = pictures(batch.picture, chosen)
     inputs = joined(plan, shown, batch.monitor)
     after = pictures(batch.next_picture, jnp.where(batch.ended, plan.steps + 1, 1) + chosen)

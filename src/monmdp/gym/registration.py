@@ -1,4 +1,4 @@
-"""Gymnasium ids: `monmdp/Empty-v0` and so on, and `monmdp/MonMDP-v0` for any problem."""
+"""Gymnasium ids: `monmdp/Empty-v0` and so on, `monmdp/MonMDP-v0` for any problem, and `monmdp/PointMaze-v0`."""
 
 from gymnasium.envs.registration import register, registry
 
@@ -15,6 +15,8 @@ def environment_id(name: str) -> str:
 
 def register_all() -> None:
     """Register every environment, without importing plug-ins; repeated calls have no effect."""
+    if (maze := environment_id("PointMaze")) not in registry:  # continuous, so not among the others
+        register(maze, entry_point="monmdp.gym.point_maze:PointMaze", max_episode_steps=200)
     for name in ("MonMDP", *ENVIRONMENTS.names()):
         if environment_id(name) not in registry:
             register(
