@@ -136,7 +136,7 @@ def test_every_option_reaches_the_program(problem):
     other = {
         "observe": "one-hot", "epsilon": 0.5, "hidden": (16,), "learning_rate": 0.1, "last_learning_rate": 0.5,
         "batch": 7, "every": 3, "balance": 0.1, "tracking": 0.3, "bins": 9, "minimum_reward": -3.0, "beta_bar": 0.9,
-        "goal_discount": 0.5, "goal_steps": 5, "bonus": 0.7,
+        "goal_discount": 0.5, "goal_steps": 5, "bonus": 0.7, "codes": 3, "code_radius": 0.4, "counts": "pooled",
     }  # fmt: skip
 
     def program(agent):
