@@ -262,10 +262,11 @@ class KeyDoor(Parts):
     The map has two parts: on the left the agent has no key, on the right it has the key.
     """
 
-    size: Annotated[int, partial(check.whole, least=3, most=1_000)] = 7
+    size: Annotated[int, partial(check.whole, least=3, most=1_000)] = 5
 
     @cached_property
     def parts(self) -> Sequence[Sequence[str]]:
+        """Without the key, and with it."""
         middle = self.size // 2
         rows = [["."] * middle + ["#"] + ["."] * (self.size - middle - 1) for _ in range(self.size)]
         rows[0][middle], rows[middle][middle - 1], rows[-1][0], rows[-1][-1] = "DckC"

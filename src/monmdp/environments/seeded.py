@@ -204,11 +204,12 @@ class Layouts(Parts):
     """
 
     seed: check.Seed = 0
-    n_layouts: Side = 4
+    n_layouts: Side = 3
     size: Side = 3
 
     @cached_property
     def parts(self) -> Sequence[Sequence[str]]:
+        """The mazes."""
         draws = Draws(self.seed, "problem")
         return [_maze(draws, 2 * self.size - 1) for _ in range(self.n_layouts)]
 
@@ -250,10 +251,11 @@ class DeepSea(Environment):
     seed: check.Seed = 0
     size: Side = 10
 
-    actions = ("action 0", "action 1")
+    actions = ("A", "B")
 
     @property
     def default_limit(self) -> int:  # type: ignore[override]
+        """The step limit for "auto"; every episode ends by then."""
         return self.size
 
     @property
