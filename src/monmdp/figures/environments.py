@@ -117,7 +117,7 @@ def _tiles(layout: Layout) -> list[tuple[int, int, str, int | None]]:
 
 
 def _unmarked_reward(table: EnvironmentTable, state: int | None, tile: str) -> float:
-    """The nonzero reward of a state whose tile does not show one; 0 if there is none, or less than 1% of the largest."""
+    """The nonzero reward of a state whose tile does not show one; 0 if none, or less than 1% of the largest."""
     kind = TILES.get(tile, Tile(""))
     if state is None or kind.reward or kind.collect or kind.fall:
         return 0.0
