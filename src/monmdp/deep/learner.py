@@ -448,7 +448,10 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
-    """The action values of all states, from their pictures without noise, and what else is recorded."""
+    """The action values of all states, from their pictures without noise, and what else is recorded.
+
+    Target networks are averages of the networks over updates, so their greedy policies change less by chance.
+    """
 
     def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
@@ -457,7 +460,7 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         if plan.directed:
             beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
-            q_values(memory.networks["q"], inputs, numbers.q_bins),
+            q_values(memory.slow["q"], inputs, numbers.q_bins),
             q_values(memory.networks["reward"], pictures, numbers.reward_bins),
             jnp.where(memory.seen.any(), beta, jnp.nan),
             memory.loss,
