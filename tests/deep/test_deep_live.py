@@ -16,7 +16,6 @@ from monmdp import MonMDPError
 pytest.importorskip("jax")
 pytest.importorskip("optax")
 
-from monmdp.deep.goals import frugal, pooled
 
 SMALL = "hidden=(32,), learning_rate=0.005, batch=32, tracking=0.1, codes=5, every=2"
 DIRECTED = f"DeepDirected({SMALL})"
@@ -145,30 +144,6 @@ def test_late_answers_are_learned_from_when_they_arrive():
     assert curves.final_return == pytest.approx(0.9**3)
     bought = round(curves.paid[0, -1] / 0.2)
     assert bought - 3 <= curves.observed[0, -1] <= bought
-
-
-def test_pooled_counts_by_hand():
-    """Two codes, one monitor state, two environment actions, two monitor actions, of which the second shows rewards."""
-    visits = np.array([[5, 1, 2, 0], [3, 0, 0, 0]])  # (a_E, a_M) = (0, 0), (0, 1), (1, 0), (1, 1)
-    answers, shows = np.array([1, 0, 0, 0]), np.array([0, 1])
-    # N_E = [6, 2], [3, 0]; N_M = [10, 1]; max of 10 N_R and T = [10, 0], [0, 0]
-    assert pooled(visits, answers, shows, 20, 1, 2).tolist() == [[6, 1, 2, 0], [3, 0, 0, 0]]
-    assert pooled(visits, 0 * answers, 0 * shows, 20, 1, 2).tolist() == [[6, 1, 2, 1], [3, 1, 0, 0]]
-    # 50 times as many visits: N_M = [500, 50]; T = [50, 0], [0, 0] is enough for the first pair, without an answer
-    often = pooled(50 * visits, 0 * answers, shows, 20, 1, 2)
-    assert often.tolist() == [[300, 50, 100, 0], [150, 0, 0, 0]]
-    assert pooled(50 * visits, 0 * answers, shows, 60, 1, 2).tolist() == often.tolist()
-    visits[0, 1] = 20  # N_E = [25, 2]; N_M = [10, 20]
-    assert pooled(visits, 2 * answers, shows, 21, 1, 2)[0].tolist() == [10, 20, 2, 0]
-    assert pooled(visits, 1 * answers, shows, 15, 1, 2)[0].tolist() == [10, 20, 2, 0]
-
-
-def test_the_way_to_a_goal_is_paid_for_only_if_it_is_nearer():
-    reach = np.array([[0.50, 0.0], [0.52, 0.0], [0.30, 0.0], [0.90, 0.0]])  # [A, goals]
-    costs = np.array([0.0, -0.2, 0.0, -0.2])
-    assert frugal(np.array(0), reach, np.array(1), costs) == 3
-    assert frugal(np.array(0), reach[[0, 1, 2, 1]], np.array(1), costs) == 0
-    assert frugal(np.array(3), reach, np.array(0), costs) == 3  # here: the goal's own action
 
 
 @pytest.mark.parametrize(

@@ -145,19 +145,18 @@ class DeepNaive(DeepAgent):
 class DeepDirected(DeepAgent):
     """Directed exploration from pictures: a reach network for all goals in place of successor functions.
 
-    beta_bar: the agent explores while β = log(t + 2) / N(goal) is larger.
+    beta_bar: the agent explores while β = log(t + 2) / n(goal) is larger.
+    pooled: whether n pools what pairs share, or counts joint pairs, as in the paper.
     epsilon: probability of a random action on the way to a goal.
     goal_discount: discount of the reach network.
     goal_steps: steps after which a goal that was not reached is chosen again.
-    counts: "joint", visits of joint pairs, or "pooled", of their parts (`goals`), which needs fewer answers; by default
-    joint, and live pooled.
     """
 
     epsilon: Schedule = 0.05
     beta_bar: NonNegative = 0.3
+    pooled: bool = True
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
-    counts: Literal["joint", "pooled"] | None = None
 
     directed: ClassVar[bool] = True
 

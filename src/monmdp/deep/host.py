@@ -32,8 +32,8 @@ from monmdp.deep.learner import (
     Plan,
     Seen,
     blank_memory,
-    counted,
     decide,
+    goal_counts,
     joined,
     learn,
     remember,
@@ -42,6 +42,7 @@ from monmdp.deep.learner import (
 from monmdp.deep.observations import Observations, Singles
 from monmdp.deep.policy import Policy
 from monmdp.deep.values import q_values
+from monmdp.deep.world import Sizes
 from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import annuity
 from monmdp.gym.preparation import Prepared
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
 
 #: Codes of observations that are not discrete, unless the agent says otherwise.
 CODES = 100
-#: Observations that differ by less than this have the same code, if they are discrete or images.
-EXACT = 1e-3
+#: The radius of codes for discrete observations and images.
+EXACT = 0.0
 #: Bins of values go beyond their range by this share of it on both sides.
 MARGIN = 0.05
 #: The table of observations has a multiple of this number of rows, so that few programs are compiled.
@@ -272,8 +273,8 @@ def survey(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> tup
     """Q [goals, A] and R̂ [codes, environment actions] of all prototypes, and β."""
     pictures = scaled(memory.codes, memory.codes.prototypes)
     each, monitors = jnp.divmod(jnp.arange(plan.n_goals), plan.n_monitor_states)
-    q = q_values(memory.networks["q"], joined(plan, pictures[each], monitors), numbers.q_bins)
-    least = least_visits(counted(plan, numbers, memory, step), memory.seen)
+    q = q_values(memory.slow["q"], joined(plan, pictures[each], monitors), numbers.q_bins)
+    least = least_visits(goal_counts(plan, numbers, memory, step), memory.seen)
     beta = ratio(step, least) if plan.directed else jnp.full((), jnp.nan)
     return q, q_values(memory.networks["reward"], pictures, numbers.reward_bins), beta
 
@@ -290,6 +291,8 @@ def monitor_rewards(env: Any) -> tuple[float, float] | None:
 class HostRun(DeepJob):
     """One seed of an agent with networks in a monitored environment, or vector environment."""
 
+    _fills_up, sizes = False, Sizes(0, 0, 0, 0, 0)
+
     def __init__(
         self, env: Any, test_env: Any, agent: DeepAgent, seed: int, point_steps: Integers, discount: float,
         rewards: tuple[float, float] | None, tests: Tests,
@@ -302,9 +305,10 @@ class HostRun(DeepJob):
         vectors, self._title = Vectors(spaces_of(env)[0]["env"], title), title
         codes = agent.codes or vectors.n_values or CODES
         spread = 2.0 / codes ** (1.0 / vectors.middle.size) if vectors.continuous else EXACT
-        filled = agent.filled({"codes": codes, "code_radius": spread, "counts": "pooled", "minimum_reward": rewards[0]})
+        filled = agent.filled({"codes": codes, "code_radius": spread, "minimum_reward": rewards[0]})
         self.agent, self.agent_name, self.seed, self.point_steps = filled, agent.name, seed, point_steps
         self.steps, self._rewards, self._tests = int(point_steps[-1]), rewards, tests
+        self._monitor_rewards = monitor_rewards(env)
         copies: Any = (ManyCopies if isinstance(env, VectorEnv) else OneCopy)(env, vectors, seed)
         self._copies, self._vectors, n = copies, vectors, len(copies.starts)
         self._rows = -(-(2 * self.steps + n) // ROWS) * ROWS
@@ -312,7 +316,6 @@ class HostRun(DeepJob):
         self.view = Observations(np.zeros((0, vectors.middle.size), np.float32), 0.0, vectors.shape)
         size = 4 * self._rows * vectors.middle.size + self.run_bytes
         check_memory(size, f"{agent.name} in {title}", "choose fewer steps, smaller observations or smaller layers")
-        self._monitor_rewards = monitor_rewards(env)
         if test_env is not None:
             tests.game = LiveGame(test_env, lambda observation, monitor: (vectors.flat(observation), monitor), seed + 1)
 
@@ -322,6 +325,11 @@ class HostRun(DeepJob):
         least, most = self._monitor_rewards or (low - high, 0.0)  # a guess where they depend on the environment
         forever = annuity(self.world.discount, np.inf)
         return (low, high), ((low + min(least, 0.0)) * forever, (high + max(most, 0.0) + bonus) * forever)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What the program is compiled for."""
+        return super().plan._replace(live=True)
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -393,7 +401,7 @@ class HostRun(DeepJob):
 
     def _greedy(self, memory: Memory) -> Policy:
         """The greedy policy, on observations of the environment as they are."""
-        mean, factor, layers = jax.device_get((*scale(memory.codes), memory.networks["q"]))
+        mean, factor, layers = jax.device_get((*scale(memory.codes), memory.slow["q"]))
         vectors, plan = self._vectors, self.plan
         return Policy(
             agent=self.agent_name,

@@ -15,12 +15,12 @@ import optax
 
 from monmdp.deep import heads
 from monmdp.deep.codes import Codes, encode, new_codes, scale
-from monmdp.deep.goals import choose_goal, frugal, least_visits, pooled, ratio, toward
+from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import new_layers
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, new_history, weights
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.values import q_loss, q_targets, q_values
+from monmdp.deep.values import best_action, q_loss, q_targets, q_values
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 #: The part of a run's random key for noise; steps have the others.
@@ -28,7 +28,11 @@ NOISE = 2**31 - 1
 
 
 class Plan(NamedTuple):
-    """What a program is compiled for: sizes, and whether the agent explores toward goals."""
+    """What a program is compiled for: sizes, and whether the agent explores toward goals, by pooled counts.
+
+    live: whether the world is stepped on the host, has more states than codes, and may have goals that are hard to
+    enter twice. Then missed goals count as visited, and steps teach all actions of a monitor with one state.
+    """
 
     steps: int
     n_codes: int
@@ -39,7 +43,8 @@ class Plan(NamedTuple):
     batch: int
     every: int
     directed: bool
-    pooled: bool = False
+    pooled: bool
+    live: bool = False
 
     @property
     def n_goals(self) -> int:
@@ -50,11 +55,13 @@ class Plan(NamedTuple):
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
 
-    uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only from known
-    rewards, or know hidden ones; else 0.
+    n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
+    there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
+    from known rewards, or know hidden ones; else 0.
     """
 
     observations: Any
+    n_actions: Any
     noise: Any
     squared_radius: Any
     epsilon: Any
@@ -80,8 +87,10 @@ class Memory(NamedTuple):
 
     networks and slow (target networks): layers by name. code: that of the current picture. visits [goals, A];
     reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there.
+    first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
+    something else did later; -1 and NaN if nothing.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
-    failures [goals * A], for pooled counts: how often the pair was the goal and was not reached.
+    missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
     goal: a pair, -1 for none, since goal_age steps. loss: those of Q, R̂ and Ŝ at the last update.
     """
 
@@ -93,9 +102,12 @@ class Memory(NamedTuple):
     codes: Codes
     visits: jax.Array
     reward_visits: jax.Array
+    first_code: jax.Array
+    first_reward: jax.Array
+    varies: jax.Array
     shown: jax.Array
     earned: jax.Array
-    failures: jax.Array
+    missed: jax.Array
     seen: jax.Array
     state: jax.Array
     code: jax.Array
@@ -108,13 +120,11 @@ class Memory(NamedTuple):
 
 def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) -> jax.Array:
     """The observation [D] of an environment state with the noise of a moment; the same moment has the same noise."""
-    clean = numbers.observations[row]
-
-    def noisy() -> jax.Array:
-        own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
-        return clean + numbers.noise * jax.random.normal(own, clean.shape)
-
-    return jax.lax.cond(numbers.noise > 0.0, noisy, lambda: clean)
+    clean: jax.Array = numbers.observations[row]
+    if numbers.noise is None:
+        return clean
+    own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
+    return clean + numbers.noise * jax.random.normal(own, clean.shape)
 
 
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
@@ -161,9 +171,12 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         codes=new_codes(plan.n_codes, n_numbers),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
+        first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
+        first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
+        varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
         earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
-        failures=jnp.zeros(plan.n_goals * plan.n_actions if plan.pooled else 0, jnp.int32),
+        missed=jnp.zeros((plan.n_goals if plan.live else 0, plan.n_env_actions), jnp.int32),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
         state=zero,
         code=zero,
@@ -173,6 +186,11 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         goal_age=zero,
         loss=jnp.zeros(3),
     )
+
+
+def possible(plan: Plan, numbers: Numbers) -> jax.Array:
+    """Whether an action is one of the problem's [A]."""
+    return jnp.arange(plan.n_actions) < numbers.n_actions
 
 
 class Choice(NamedTuple):
@@ -187,50 +205,46 @@ class Choice(NamedTuple):
 def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array, step: jax.Array) -> Choice:
     """Choose an action from what the networks say about inputs [inputs]; here: the goal that the agent is in."""
     any_key, random_key = jax.random.split(jax.random.fold_in(memory.key, 2 * step))
-    anything = jax.random.randint(any_key, (), 0, plan.n_actions)
+    anything = jax.random.randint(any_key, (), 0, numbers.n_actions.astype(jnp.int32))
     slips = jax.random.uniform(random_key) < numbers.epsilon[step]
-    greedy = q_values(memory.networks["q"], inputs, numbers.q_bins).argmax()
+    allowed = possible(plan, numbers)
+    greedy = best_action(q_values(memory.networks["q"], inputs, numbers.q_bins), allowed)
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
-    counts = counted(plan, numbers, memory, step)
+    counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
     exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
-    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, plan.n_actions))
+    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here))
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
-    aimed = toward(goal, reach, here)
-    if plan.pooled:
-        aimed = frugal(goal, reach, here, mean_monitor_rewards(plan, memory, here)[0])
-        anything = (
-            anything
-            - anything % (plan.n_actions // plan.n_env_actions)
-            + aimed % (plan.n_actions // plan.n_env_actions)
-        )
-    action = jnp.where(exploring, jnp.where(slips, anything, aimed), greedy)
+    way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
+    if plan.live:  # random moves ask no questions
+        n_monitor_actions = plan.n_actions // plan.n_env_actions
+        anything = anything - anything % n_monitor_actions + way % n_monitor_actions
+    action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
     return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
 
 
-def counted(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
-    """The counts [goals, A] from which goals are chosen."""
-    if not plan.pooled:
-        return memory.visits
-    enough = ratio(step, numbers.beta_bar)
-    sizes = plan.n_monitor_states, plan.n_env_actions
-    counts = pooled(memory.visits, memory.reward_visits, memory.shown, enough, *sizes)
-    return counts + memory.failures.reshape(counts.shape)
+def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
+    """The counts [goals, A] from which goals are chosen; impossible actions count as visited infinitely often."""
+    counts = memory.visits
+    if plan.pooled:
+        enough = ratio(step, numbers.beta_bar)
+        varies = memory.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        sizes = plan.n_monitor_states, plan.n_env_actions
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, *sizes)
+    if plan.live:
+        counts += jnp.repeat(memory.missed, plan.n_actions // plan.n_env_actions, 1)
+    return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
 
 
-def mean_monitor_rewards(plan: Plan, memory: Memory, here: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The mean monitor reward [A] of every joint action so far in the monitor state of `here`, and its visits [A].
-
-    Only the monitor's part of an action counts; the mean is 0 if it was never taken.
-    """
+def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
+    """The mean monitor cost [monitor states, A] of every joint action so far; 0 if never taken, or if all are alike."""
     shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
     taken = memory.visits.reshape(shape).sum((0, 2))
-    means = memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1)
-    monitor = here % plan.n_monitor_states
-    return jnp.tile(means[monitor], plan.n_env_actions), jnp.tile(taken[monitor], plan.n_env_actions)
+    costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
+    return jnp.tile(costs, plan.n_env_actions)
 
 
 def with_any_monitor_action(plan: Plan, memory: Memory, batch: History, key: jax.Array) -> History:
@@ -239,14 +253,11 @@ def with_any_monitor_action(plan: Plan, memory: Memory, batch: History, key: jax
     Such a monitor's action changes the monitor reward only, so that all its actions can learn from every step.
     """
     n_monitor_actions = plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(-1, n_monitor_actions).sum(0)
     drawn = jax.random.randint(key, batch.action.shape, 0, n_monitor_actions)
-    means, taken = mean_monitor_rewards(plan, memory, jnp.zeros((), jnp.int32))
-    action = batch.action - batch.action % n_monitor_actions + drawn
-    tried = taken[action] > 0
-    return batch._replace(
-        action=jnp.where(tried, action, batch.action),
-        monitor_reward=jnp.where(tried, means[action], batch.monitor_reward),
-    )
+    drawn = jnp.where(taken[drawn] > 0, drawn, batch.action % n_monitor_actions)
+    means = memory.earned / jnp.maximum(taken, 1)
+    return batch._replace(action=batch.action - batch.action % n_monitor_actions + drawn, monitor_reward=means[drawn])
 
 
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
@@ -261,7 +272,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
 
     batch = jax.tree.map(lambda array: array[chosen], history)
-    if plan.pooled and plan.n_monitor_states == 1:
+    if plan.live and plan.directed and plan.n_monitor_states == 1:
         batch = with_any_monitor_action(plan, memory, batch, jax.random.fold_in(keys[0], 1))
     shown = pictures(batch.picture, chosen)
     inputs = joined(plan, shown, batch.monitor)
@@ -276,7 +287,9 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     rewards = jnp.where(numbers.uses_model > 0.0, modelled, batch.env_reward)
     rewards += batch.monitor_reward + numbers.bonus / jnp.sqrt(jnp.maximum(visits[batch.pair], 1))
     discounts = jnp.where(batch.terminated, 0.0, numbers.discount)
-    targets = q_targets(memory.networks["q"], memory.slow["q"], rewards, next_inputs, discounts, numbers.q_bins)
+    allowed = possible(plan, numbers)
+    q_networks = memory.networks["q"], memory.slow["q"]
+    targets = q_targets(*q_networks, rewards, next_inputs, discounts, allowed, numbers.q_bins)
     used = jnp.where(batch.known, 1.0, 1.0 - numbers.ignores)
 
     seen_pictures = pictures(history.picture[rewarded], rewarded)
@@ -285,7 +298,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     goal_targets = None
     if plan.directed:
         goal_targets = reach_targets(
-            memory.slow["reach"], next_inputs, batch.next_goal, batch.terminated, numbers.goal_discount, plan.n_actions
+            memory.slow["reach"], next_inputs, batch.next_goal, batch.terminated, numbers.goal_discount, allowed
         )
 
     def total(networks: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
@@ -294,7 +307,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
             reward_loss(
                 networks["reward"], seen_pictures, seen_actions, seen_rewards, any_known, numbers.reward_bins
             ),
-            reach_loss(networks["reach"], inputs, batch.action, goal_targets, memory.seen, plan.n_actions)
+            reach_loss(networks["reach"], inputs, batch.action, goal_targets, memory.seen, allowed)
             if plan.directed else jnp.zeros(()),
         ]  # fmt: skip
         return sum(losses, jnp.zeros(())), jnp.stack(losses)
@@ -358,6 +371,12 @@ def remember(
     env_action, monitor_action = jnp.divmod(choice.action, plan.n_actions // plan.n_env_actions)
     env_pair = memory.code * plan.n_env_actions + env_action
     monitor_pair = monitor * (plan.n_actions // plan.n_env_actions) + monitor_action
+    before, reward = memory.first_code[env_pair], memory.first_reward[env_pair]
+    first_code, first_reward = (
+        jnp.where(before < 0, next_code, before),
+        jnp.where(jnp.isnan(reward) & known, seen.env_reward, reward),
+    )
+    varies = (first_code != next_code) | (known & (first_reward != seen.env_reward))
     entry = History(
         picture=row,
         monitor=monitor,
@@ -376,14 +395,19 @@ def remember(
         ended=seen.ended,
         exploring=choice.exploring,
     )
-    if plan.pooled:
-        failed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))
-        memory = memory._replace(failures=memory.failures.at[choice.goal].add(failed.astype(jnp.int32)))
+    if plan.live:
+        state, action = jnp.divmod(choice.goal, plan.n_actions)
+        missed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))
+        place = state, action // (plan.n_actions // plan.n_env_actions)
+        memory = memory._replace(missed=memory.missed.at[place].add(missed.astype(jnp.int32)))
     return memory._replace(
         history=jax.tree.map(lambda array, value: array.at[step].set(value), memory.history, entry),
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
+        first_code=memory.first_code.at[env_pair].set(first_code.astype(jnp.int32)),
+        first_reward=memory.first_reward.at[env_pair].set(first_reward),
+        varies=memory.varies.at[env_pair].max(varies),
         shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
         earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),
@@ -421,20 +445,20 @@ def one_step(
 def advance(
     plan: Plan, numbers: Numbers, device: Device, draws: Draws, memories: Memory, start: jax.Array, until: jax.Array
 ) -> Memory:
-    """Train some runs, with their draws and memories [runs, …], from one step to another."""
-    stepping, learning = partial(one_step, plan, numbers, device), partial(learn, plan, numbers)
+    """Train some runs, each with its numbers, problem, draws and memory [runs, …], from one step to another."""
+    own, stepping, learning = (numbers, device, draws), partial(one_step, plan), partial(learn, plan)
     single = len(memories.state) == 1
     if single:  # without an axis of runs, multiplications of matrices are faster
-        draws, memories = jax.tree.map(lambda array: array[0], (draws, memories))
+        own, memories = jax.tree.map(lambda array: array[0], (own, memories))
     else:
-        stepping, learning = jax.vmap(stepping, (0, None, 0)), jax.vmap(learning, (0, None))
+        stepping, learning = jax.vmap(stepping, (0, 0, 0, None, 0)), jax.vmap(learning, (0, 0, None))
 
     def both(step: jax.Array, memories: Memory) -> Memory:
-        memories = stepping(draws, step, memories)
+        memories = stepping(*own, step, memories)
         if plan.every == 1:
-            return learning(memories, step)
+            return learning(own[0], memories, step)
         due = step % plan.every == plan.every - 1
-        return jax.lax.cond(due, lambda all: learning(all, step), lambda all: all, memories)
+        return jax.lax.cond(due, lambda all: learning(own[0], all, step), lambda all: all, memories)
 
     trained = jax.lax.fori_loop(start, until, both, memories)
     return jax.tree.map(lambda array: array[None], trained) if single else trained
@@ -443,7 +467,7 @@ def advance(
 @partial(jax.jit, static_argnums=0)
 def begin(plan: Plan, numbers: Numbers, device: Device, draws: Draws, keys: jax.Array) -> Memory:
     """The memories of some runs before their first step."""
-    return jax.vmap(partial(new_memory, plan, numbers, device))(draws, keys)
+    return jax.vmap(partial(new_memory, plan))(numbers, device, draws, keys)
 
 
 class Reading(NamedTuple):
@@ -457,19 +481,22 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
-    """The action values of all states, from their pictures without noise, and what else is recorded."""
+    """The action values of all states, from their pictures without noise, and what else is recorded.
 
-    def one(memory: Memory) -> Reading:
+    Target networks are averages of the networks over updates, so their greedy policies change less by chance.
+    """
+
+    def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
         inputs = joined(plan, pictures[device.env_state], device.monitor_state)
-        beta = (
-            ratio(step, least_visits(counted(plan, numbers, memory, step), memory.seen)) if plan.directed else jnp.nan
-        )
+        beta: Any = jnp.nan
+        if plan.directed:
+            beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
-            q_values(memory.networks["q"], inputs, numbers.q_bins),
+            q_values(memory.slow["q"], inputs, numbers.q_bins),
             q_values(memory.networks["reward"], pictures, numbers.reward_bins),
             jnp.where(memory.seen.any(), beta, jnp.nan),
             memory.loss,
         )
 
-    return jax.vmap(one)(memories)
+    return jax.vmap(one)(numbers, device, memories)
