@@ -214,12 +214,15 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
     exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
     reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer
+        parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
+        reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
     goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
     way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
     if plan.live:  # random moves ask no questions
-        n_monitor_actions = plan.n_actions // plan.n_env_actions
         anything = anything - anything % n_monitor_actions + way % n_monitor_actions
     action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
