@@ -36,6 +36,7 @@ from monmdp.deep.learner import (
     goal_counts,
     joined,
     learn,
+    mean_costs,
     remember,
     scaled,
 )
@@ -62,6 +63,8 @@ CODES = 100
 EXACT = 0.0
 #: Bins of values go beyond their range by this share of it on both sides.
 MARGIN = 0.05
+#: A slope of logits that leaves the lowest bin only.
+LOWEST = -100.0
 #: The table of observations has a multiple of this number of rows, so that few programs are compiled.
 ROWS = 128
 
@@ -403,6 +406,12 @@ class HostRun(DeepJob):
         """The greedy policy, on observations of the environment as they are."""
         mean, factor, layers = jax.device_get((*scale(memory.codes), memory.slow["q"]))
         vectors, plan = self._vectors, self.plan
+        if plan.directed and plan.n_monitor_states == 1:  # as `act`: other actions of the monitor have the lowest value
+            costs = np.asarray(mean_costs(plan, memory))[0]
+            last = layers[-1] = {name: np.array(array) for name, array in layers[-1].items()}
+            dear = np.repeat(costs > costs.min(), self.agent.bins)
+            last["weights"][:, dear] = 0.0
+            last["bias"][dear] = np.tile(LOWEST * np.arange(self.agent.bins), int((costs > costs.min()).sum()))
         return Policy(
             agent=self.agent_name,
             problem=self._title,

@@ -31,7 +31,8 @@ class Plan(NamedTuple):
     """What a program is compiled for: sizes, and whether the agent explores toward goals, by pooled counts.
 
     live: whether the world is stepped on the host, has more states than codes, and may have goals that are hard to
-    enter twice. Then missed goals count as visited, and steps teach all actions of a monitor with one state.
+    enter twice. Then missed goals count as visited, and actions of a monitor with one state differ only in their mean
+    monitor rewards: steps teach all of them, and only for an answer that is a goal the agent takes one that costs more.
     """
 
     steps: int
@@ -218,6 +219,10 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
         reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
+        # … nor a state better, so that the best action has the largest monitor reward
+        greedy = best_action(
+            q_values(memory.networks["q"], inputs, numbers.q_bins), allowed & (costs[0] == costs.min())
+        )
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
     goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
