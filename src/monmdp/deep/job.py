@@ -17,6 +17,7 @@ import numpy as np
 from monmdp.agents.base import Transition
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
+from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.heads import new_bins
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
 from monmdp.deep.memory import fitting, reserved, room
@@ -97,6 +98,10 @@ class DeepJob(Job):
             batch=agent.batch,
             every=agent.every,
             directed=agent.directed,
+            heads=getattr(agent, "heads", 0),
+            models=getattr(agent, "n", 0),
+            smallest=getattr(agent, "k", 0),
+            features=agent.features,
         )
 
     @cached_property
@@ -105,6 +110,8 @@ class DeepJob(Job):
         agent, (table, noise, _) = self.agent, self.view
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
+        prior_scale = float(getattr(agent, "prior_scale", 0.0))
+        q_room, reward_room = (PRIOR_ROOM * prior_scale * (n > 0) for n in (self.plan.heads, self.plan.models))
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
@@ -116,14 +123,16 @@ class DeepJob(Job):
             last_learning_rate=agent.last_learning_rate,
             balance=agent.balance,
             tracking=agent.tracking,
-            q_bins=new_bins(*values, agent.bins),
-            reward_bins=new_bins(*rewards, agent.bins),
+            q_bins=new_bins(values[0] - q_room, values[1] + q_room, agent.bins),
+            reward_bins=new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins),
             minimum_reward=agent.minimum_reward,
             discount=self.world.discount,
             beta_bar=getattr(agent, "beta_bar", 0.0),
             goal_discount=getattr(agent, "goal_discount", 0.0),
             goal_steps=getattr(agent, "goal_steps", 0),
             bonus=bonus,
+            prior_scale=prior_scale,
+            share=getattr(agent, "share", 1.0),
             uses_model=agent.hidden_reward == "model",
             ignores=agent.hidden_reward == "ignore",
             sees_everything=agent.sees_everything,
@@ -207,14 +216,15 @@ class DeepJob(Job):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
         for lane, run in runs.items() if self.keeps_policies else ():
-            kept = memories.codes, memories.networks["q"]
+            prior = mean_prior(memories.fixed["prior"], numbers.prior_scale, plan.heads) if plan.heads else []
+            kept = memories.codes, memories.networks["q"], prior
             run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
         return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
 
-    def _policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
-        """The greedy policy of a run with these codes and this network of action values."""
+    def _policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
+        """The greedy policy of a run with these codes, this network of action values and its prior."""
         problem = self.problem
-        mean, factor, layers = jax.device_get((*scale(codes), layers))
+        mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
         return Policy(
             agent=self.agent_name,
             problem=problem.name,
@@ -226,6 +236,7 @@ class DeepJob(Job):
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
+            prior=tuple(prior),
         )
 
 

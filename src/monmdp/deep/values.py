@@ -22,13 +22,17 @@ def q_values(layers: Layers, inputs: jax.Array, bins: jax.Array) -> jax.Array:
     return heads.value(q_logits(layers, inputs, len(bins)), bins)
 
 
+def double_targets(q: jax.Array, slow: jax.Array, rewards: jax.Array, discounts: jax.Array) -> jax.Array:
+    """Targets [...] from the next action values [..., A] of the network and of its target network."""
+    ahead = jnp.take_along_axis(slow, q.argmax(-1)[..., None], -1)[..., 0]
+    return rewards + discounts * ahead
+
+
 def q_targets(
     layers: Layers, slow: Layers, rewards: jax.Array, next_inputs: jax.Array, discounts: jax.Array, bins: jax.Array
 ) -> jax.Array:
     """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination."""
-    best = q_values(layers, next_inputs, bins).argmax(-1)
-    ahead = jnp.take_along_axis(q_values(slow, next_inputs, bins), best[:, None], -1)[:, 0]
-    return rewards + discounts * ahead
+    return double_targets(q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins), rewards, discounts)
 
 
 def q_loss(

@@ -239,8 +239,7 @@ class Job(Target):
         """The memory of one seed after training up to the last of some recording points."""
         if self._failure is not None:
             raise self._failure
-        memory = new_memory(self.agent, self.world, self.steps, seed)
-        keys = stream_keys(seed)
+        memory, keys = self.new_memory(seed), stream_keys(seed)
         try:
             self.loop(
                 self.world, memory, keys, new_cursor(self.world, keys), Tally(), point_steps, self.episodes,
@@ -257,6 +256,10 @@ class Job(Target):
                 raise
             raise self._failure from None
         return memory
+
+    def new_memory(self, seed: int) -> Any:
+        """The agent's memory before its first step."""
+        return new_memory(self.agent, self.world, self.steps, seed)
 
     def tables(self, memory: Any) -> dict[str, Any]:
         """The final tables of a memory."""
