@@ -216,7 +216,7 @@ class DeepJob(Job):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
         for lane, run in runs.items() if self.keeps_policies else ():
-            prior = mean_prior(memories.fixed["prior"], numbers.prior_scale, plan.heads) if plan.heads else []
+            prior = mean_prior(memories.fixed["q"], numbers.prior_scale, plan.heads) if plan.heads else []
             kept = memories.codes, memories.networks["q"], prior
             run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
         return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]

@@ -6,7 +6,7 @@ x = (o, monitor state as a unit vector);  loss = loss_Q + loss_R̂ (+ loss_Ŝ) (
 A reward that was not observed enters the memory as 0 with known = False, except for agents that see everything.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep import heads
 from monmdp.deep.codes import Codes, encode, new_codes, scale
 from monmdp.deep.ensemble import masks, members, members_loss, smallest
 from monmdp.deep.goals import choose_goal, least_visits, ratio, toward
+from monmdp.deep.heads import near_zero
 from monmdp.deep.networks import Layers, fixed_layers, new_layers
 from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
@@ -91,10 +91,10 @@ class Numbers(NamedTuple):
 class Memory(NamedTuple):
     """Everything that a run changes.
 
-    networks, slow (target networks) and fixed (never trained): layers by name. code: that of the current picture.
-    visits [goals, A]; reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent
-    acted there. goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
-    loss: those of all networks at the last update.
+    networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
+    by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
+    observed; seen [goals]: whether the agent acted there. goal: a pair, -1 for none, since goal_age steps.
+    novelty: moments of its errors, if there are any. loss: those of all networks at the last update.
     """
 
     key: jax.Array
@@ -139,35 +139,45 @@ def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
     return (pictures - mean) * factor
 
 
-def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
-    """The memory of a run before its first step."""
-    own, q_key, reward_key, reach_key = jax.random.split(key, 4)
+def new_networks(
+    plan: Plan, numbers: Numbers, keys: Sequence[jax.Array], own: jax.Array
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Networks that are trained, from three keys, and networks that never are, from the run's own key."""
+    q_key, reward_key, reach_key = keys
+    prior_key, novelty_key, predictor_key = jax.random.split(jax.random.fold_in(own, FIXED), 3)
     n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
-    inputs = n_numbers + plan.n_monitor_states
+    inputs, n_pair_features = n_numbers + plan.n_monitor_states, plan.n_actions * plan.features
     n_values, n_rewards = max(plan.heads, 1) * plan.n_actions, max(plan.models, 1) * plan.n_env_actions
-    repeated = [
-        jnp.tile(heads.near_zero(bins), n) for bins, n in ((numbers.q_bins, n_values), (numbers.reward_bins, n_rewards))
-    ]
+    first_q, first_reward = (
+        jnp.tile(near_zero(numbers.q_bins), n_values),
+        jnp.tile(near_zero(numbers.reward_bins), n_rewards),
+    )
     networks: dict[str, Any] = {
-        "q": new_layers(q_key, inputs, plan.hidden, n_values * n_bins, repeated[0]),
-        "reward": new_layers(reward_key, n_numbers, plan.hidden, n_rewards * n_bins, repeated[1]),
+        "q": new_layers(q_key, inputs, plan.hidden, n_values * n_bins, first_q),
+        "reward": new_layers(reward_key, n_numbers, plan.hidden, n_rewards * n_bins, first_reward),
     }
     fixed: dict[str, Any] = {}
-    fixed_key, predictor_key = jax.random.split(jax.random.fold_in(own, FIXED))
     if plan.directed:
         outputs = plan.n_actions * plan.n_goals
         networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
     if plan.features:
-        networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, plan.n_actions * plan.features)
-        fixed["novelty"] = fixed_layers(fixed_key, inputs, plan.hidden, plan.n_actions * plan.features)
+        networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)
+        fixed["novelty"] = fixed_layers(novelty_key, inputs, plan.hidden, n_pair_features)
     if plan.heads:
-        fixed["prior"] = fixed_layers(fixed_key, inputs, plan.hidden, n_values)
+        fixed["q"] = fixed_layers(prior_key, inputs, plan.hidden, n_values)
     if plan.models:
-        fixed["prior"] = fixed_layers(fixed_key, n_numbers, plan.hidden, n_rewards)
+        fixed["reward"] = fixed_layers(prior_key, n_numbers, plan.hidden, n_rewards)
+    return networks, fixed
+
+
+def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
+    """The memory of a run before its first step."""
+    own, *keys = jax.random.split(key, 4)
+    networks, fixed = new_networks(plan, numbers, keys, own)
     zero = jnp.zeros((), jnp.int32)
     state = start_state(device, draws.start[0])
     seen_first = picture(numbers, own, device.env_state[state], zero)
-    code, codes = encode(new_codes(plan.n_codes, n_numbers), seen_first, numbers.squared_radius)
+    code, codes = encode(new_codes(plan.n_codes, len(seen_first)), seen_first, numbers.squared_radius)
     return Memory(
         key=own,
         networks=networks,
@@ -192,7 +202,7 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
 
 def head_values(plan: Plan, numbers: Numbers, memory: Memory, layers: Layers, inputs: jax.Array) -> jax.Array:
     """Q of every head, [..., heads, A], by these layers."""
-    return members(layers, memory.fixed["prior"], numbers.prior_scale, inputs, numbers.q_bins, plan.heads)
+    return members(layers, memory.fixed["q"], numbers.prior_scale, inputs, numbers.q_bins, plan.heads)
 
 
 def action_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
@@ -206,7 +216,7 @@ def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Ar
     """R̂ [..., environment actions] of scaled pictures [..., D]: of several models, the mean of the smallest."""
     layers, bins = memory.networks["reward"], numbers.reward_bins
     if plan.models:
-        estimates = members(layers, memory.fixed["prior"], numbers.prior_scale, pictures, bins, plan.models)
+        estimates = members(layers, memory.fixed["reward"], numbers.prior_scale, pictures, bins, plan.models)
         return smallest(estimates, plan.smallest)
     return q_values(layers, pictures, bins)
 
@@ -332,7 +342,7 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
     )
     targets = double_targets(q, slow, rewards[:, None], discounts[:, None])
     own = used[:, None] * masks(jax.random.fold_in(memory.key, MASKS), batch.chosen, numbers.share, plan.heads)
-    prior, scale = memory.fixed["prior"], numbers.prior_scale
+    prior, scale = memory.fixed["q"], numbers.prior_scale
     return lambda layers: members_loss(layers, prior, scale, batch.inputs, entries.action, targets, own, bins)
 
 
@@ -347,7 +357,7 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
     if not plan.models:
         return lambda layers: reward_loss(layers, pictures, actions, rewards, any_known, bins)
     targets, used = (jnp.tile(each[:, None], plan.models) for each in (rewards, any_known))
-    prior, scale = memory.fixed["prior"], numbers.prior_scale
+    prior, scale = memory.fixed["reward"], numbers.prior_scale
     return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
 
 
