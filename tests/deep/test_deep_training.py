@@ -47,6 +47,7 @@ class Everything(agents.BootstrappedDQN, agents.DeepCautious, agents.DeepIntrins
     hidden: tuple = (16,)
     batch: int = 8
     heads: int = 3
+    share: float = 0.5
     n: int = 4
     k: int = 2
     novelty: str = "distillation"
@@ -164,6 +165,13 @@ def test_only_networks_that_are_trained_change(problem):
     assert last.novelty[0, 0] == 60
 
 
+@pytest.mark.slow
+def test_one_head_without_a_prior_is_an_ordinary_network(problem):
+    alone = f"BootstrappedDQN(heads=1, prior_scale=0.0, {SMALL})"
+    values = [trained(paper_job(problem, name, STEPS, 10), [0])[0][1]["q"] for name in (alone, f"DeepNaive({SMALL})")]
+    np.testing.assert_allclose(*values, atol=1e-4)
+
+
 def test_agents_with_networks_of_their_own_repeat_their_results(problem):
     results = [trained(paper_job(problem, Everything(), STEPS, 10), [seed])[0] for seed in (1, 1, 3)]
     assert same(results[0], results[1])
@@ -174,14 +182,14 @@ def test_agents_with_networks_of_their_own_repeat_their_results(problem):
 @pytest.mark.parametrize(
     "agent",
     [
-        f"BootstrappedDQN(prior_scale=0.1, {SMALL})",
+        f"BootstrappedDQN({SMALL})",
         f"DeepCautious({SMALL})",
         f"DeepIntrinsic(novelty='distillation', {SMALL})",
     ],
 )
 def test_rivals_solve_a_small_problem_if_everything_is_visible(agent):
     problem = monmdp.make("Loop", "Full", discount=0.9)
-    curves = monmdp.train(problem, agent, seeds=2, steps=3 * STEPS, points=10)
+    curves = monmdp.train(problem, agent, seeds=1, steps=3 * STEPS, points=10)
     assert curves.solved.all()
     table, _, _ = observations(problem, "pixels")
     for row, policy in enumerate(curves.policies):
@@ -378,7 +386,7 @@ def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
     assert {(one["steps"], one["agent_options"]["observe"]) for one in settings} == {(20_000, "pixels")}
     assert {request.seeds for request in requests} == {tuple(range(30))}
     networks = [request for request in requests if request.job.run_settings["agent_class"] in DEEP]
-    assert all(60 < request.seconds / 30 < 900 for request in networks)  # on one core, a run was measured with 101 s
+    assert all(60 < request.seconds / 30 < 300 for request in networks)  # on one core, a run was measured with 101 s
 
 
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
