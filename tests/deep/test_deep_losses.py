@@ -24,13 +24,13 @@ q_targets, q_loss, modelled_rewards = (
     jax.jit(values.q_loss),
     jax.jit(rewards.modelled_rewards),
 )
-reach_targets = jax.jit(reach.reach_targets, static_argnums=5)
-reach_loss = jax.jit(reach.reach_loss, static_argnums=5)
 members, members_loss = jax.jit(ensemble.members, static_argnums=5), jax.jit(ensemble.members_loss)
 errors, masks_of = jax.jit(novelty.errors, static_argnums=4), jax.jit(ensemble.masks, static_argnums=3)
 fixed_layers = jax.jit(fixed_layers, static_argnums=(1, 2, 3))
 BINS = np.array([-2.0, 0.0, 1.0, 3.0])
 N_ACTIONS, N_GOALS, N_INPUTS, N_MEMBERS, N_FEATURES = 3, 5, 4, 2, 3
+ALL = jnp.ones(N_ACTIONS, bool)
+reach_targets, reach_loss = jax.jit(reach.reach_targets), jax.jit(reach.reach_loss)
 
 
 def layers_of(outputs, seed=0):
@@ -109,7 +109,7 @@ def test_q_targets_and_loss(batch):
     rewards, discounts = np.array([0.0, 1.0, -0.5, 2.0, 0.3, 0.0]), np.array([0.9, 0.0, 0.9, 0.9, 0.0, 0.9])
     best = values_of(layers, ahead).argmax(1)
     expected = rewards + discounts * values_of(slow, ahead)[np.arange(6), best]
-    targets = q_targets(layers, slow, rewards, ahead, discounts, jnp.array(BINS))
+    targets = q_targets(layers, slow, rewards, ahead, discounts, ALL, jnp.array(BINS))
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
     weights, logits = np.array([1.0, 0, 1, 1, 0, 1]), forward(layers, x).reshape(6, N_ACTIONS, -1)
     losses = [cross_entropy(logits[i, a], expected[i]) for i, a in enumerate(actions)]
@@ -135,12 +135,12 @@ def test_reach_targets_and_loss(batch):
         for g in range(N_GOALS):
             chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1]).reshape(N_ACTIONS, N_GOALS)[:, g]))
             expected[i, g] = 1.0 if next_goals[i] == g else 0.0 if ended[i] else 0.95 * chances.max()
-    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, N_ACTIONS)
+    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, ALL)
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
     visited = np.array([True, True, False, True, False])
     p = 1.0 / (1.0 + np.exp(-forward(layers, x).reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
     entropy = -expected * np.log(p) - (1.0 - expected) * np.log(1.0 - p)
-    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), N_ACTIONS)
+    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), ALL)
     np.testing.assert_allclose(loss, entropy[:, visited].mean(), rtol=1e-7)
 
 
@@ -163,7 +163,7 @@ def test_members_of_an_ensemble_and_their_loss(batch):
     for i in range(6):
         for k in range(N_MEMBERS):
             expected[i, k] = rewards[i] + discounts[i] * slow_q[i, k, q[i, k].argmax()]
-    targets = values.double_targets(jnp.array(q), slow_q, rewards[:, None], discounts[:, None])
+    targets = values.double_targets(jnp.array(q), slow_q, rewards[:, None], discounts[:, None], ALL)
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
 
     masks = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 1], [0, 1]])
@@ -226,7 +226,7 @@ def test_gradients_agree_with_finite_differences(batch):
     cases = {
         "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
         "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
-        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), N_ACTIONS)),
+        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), ALL)),
         "members": (
             n_values * len(BINS),
             lambda w: members_loss(
@@ -287,16 +287,36 @@ def test_replay_is_balanced_between_pairs():
 
 
 def test_goals():
-    visits, seen = jnp.array([[3, 1], [1, 2], [0, 0], [5, 1]]), jnp.array([True, True, False, True])
-    assert int(goals.least_visits(visits, seen)) == 1
-    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6]])
-    assert int(goals.choose_goal(visits, seen, reach, 1)) == 2  # it is there: (1, 0)
-    assert int(goals.choose_goal(visits, seen, reach, 2)) == 7  # the closest of (0, 1), (1, 0), (3, 1)
-    assert int(goals.toward(7, reach, 2)) == 1
-    assert int(goals.toward(2, reach, 2)) == 0
-    assert int(goals.toward(2, reach, 1)) == 0
+    """Two monitor states, two environment actions and two monitor actions, of which the second costs 1."""
+    counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
+    assert int(goals.least_visits(counts, seen)) == 1
+    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
+    free, costs = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2)
+    assert int(goals.choose_goal(counts, seen, reach, 1, free)) == 4  # it is there: state 1, action 0
+    assert int(goals.choose_goal(counts, seen, reach, 2, free)) == 15  # the closest of (0, 1), (0, 3), (1, 0), (3, 3)
+    assert int(goals.choose_goal(counts, seen, reach, 0, free)) == 1  # it is there: the first of two
+    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, reach, 0, costs)) == 2  # the cheapest of three
+    assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
+    assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
+    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
+    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.01)) == 3
+    assert int(goals.toward(4, reach, 1, free[0], 0.025)) == 0  # the action of the goal
     assert float(goals.ratio(8, jnp.array(4))) == pytest.approx(np.log(10) / 4)
     assert np.isinf(goals.ratio(8, jnp.array(0)))
+
+
+def test_pooled_counts():
+    """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
+    visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)
+    shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
+    never = jnp.array([False, False])
+    counts = goals.pooled(visits, rewards, shown, jnp.array(33.0), never, 2, 1)
+    # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
+    assert counts.tolist() == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
+    enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), never, 2, 1)
+    assert enough.tolist() == [[73, 1], [40, 5], [53, 1], [30, 5]]
+    varied = goals.pooled(visits, rewards, shown, jnp.array(33.0), jnp.array([True, False]), 2, 1)
+    assert varied.tolist() == [[30, 1], [40, 2], [53, 1], [30, 3]]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +325,7 @@ def test_goals():
 def test_steps_are_those_of_the_plain_simulation(environment, monitor):
     problem, seed, n = monmdp.make(environment, monitor), 5, 300
     arrays, simulation = compact(problem), Simulation(problem, seed)
-    device, draws = world.on_device(arrays), world.draws_of(seed, n, noisy=True)
+    device, draws = world.on_device(arrays, world.sizes_of(arrays)), world.draws_of(seed, n, noisy=True)
     states, random = np.flatnonzero(problem.reachable), np.random.default_rng(0)
     step = jax.jit(
         lambda t, pair: world.take_step(jax.tree.map(jnp.array, device), jax.tree.map(jnp.array, draws), t, pair)

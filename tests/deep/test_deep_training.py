@@ -20,10 +20,9 @@ from monmdp import MonMDPError, Sweep
 from monmdp.agents.base import DEEP, HASHED
 from monmdp.cli import main
 from monmdp.deep import agents
-from monmdp.deep.job import DeepJob
+from monmdp.deep.job import DeepJob, Run
 from monmdp.deep.learner import advance, begin
 from monmdp.deep.observations import OBSERVATIONS, observations
-from monmdp.deep.world import Draws, draws_of, on_device
 from monmdp.exact.structure import hidden_env_outcomes
 from monmdp.paper.presets import preset
 from monmdp.protocol import paper_job
@@ -75,7 +74,8 @@ def curves(problem):
 def trained(job, seeds, points=EARLY):
     """The final tables and records of some seeds, or their errors."""
     job.point_steps = points
-    results = job.run_together(seeds, np.zeros((len(seeds), 2), np.int64), np.zeros(1, np.int64))
+    progress, running = np.zeros((len(seeds), 2), np.int64), np.zeros(1, np.int64)
+    results = job.run_together([(job, seed) for seed in seeds], list(progress), running)
     return [result if isinstance(result, Exception) else (result[0]._asdict(), result[1]) for result in results]
 
 
@@ -148,10 +148,9 @@ def test_rewards_that_can_never_be_shown_give_no_bounds_or_bins(name):
 
 
 def test_only_networks_that_are_trained_change(problem):
-    job, draws = paper_job(problem, Everything(), STEPS, 10), draws_of(0, STEPS, noisy=False)
-    draws, device = Draws(*(np.stack([array] * 2) for array in draws)), on_device(job.world)
-    program = job.plan, job.numbers, device, draws
-    first = begin(*program, jax.random.split(jax.random.key(0), 2))
+    job = paper_job(problem, Everything(), STEPS, 10)
+    *program, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
+    first = begin(*program, keys)
     before = jax.device_get((first.fixed, first.networks, first.slow))
     last = advance(*program, first, 0, 60)
     after = jax.device_get((last.fixed, last.networks, last.slow))
@@ -392,7 +391,7 @@ def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
     job = pickle.loads(pickle.dumps(paper_job(problem, DIRECTED, STEPS, 10)))
     progress = np.zeros((2, 2), np.int64)
-    job.run_together([0, 2], progress, np.ones(1, np.int64))
+    job.run_together([(job, 0), (job, 2)], list(progress), np.ones(1, np.int64))
     assert (progress[:, 0] < STEPS).all()
 
 

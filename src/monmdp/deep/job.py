@@ -6,36 +6,36 @@ library's own exact return. What was counted is computed from the steps that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from monmdp.agents.base import Transition
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
 from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.heads import new_bins
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
-from monmdp.deep.memory import fitting, reserved, room
+from monmdp.deep.memory import accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
-from monmdp.deep.world import Draws, draws_of, on_device
+from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
 from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
-from monmdp.kernels.stepping import draw_reward
 from monmdp.machine import readable
-from monmdp.problem import Booleans, Integers, MonMDP
+from monmdp.problem import Integers, MonMDP
 from monmdp.rng import stream
 from monmdp.training.job import Finished, Job, Target
-from monmdp.training.loop import stream_keys
-from monmdp.training.metrics import Tally, count_step, new_record, record_point
+from monmdp.training.loop import fill_record, stream_keys
+from monmdp.training.metrics import Tally, new_record
 
 if TYPE_CHECKING:
     from monmdp.deep.agents import DeepAgent
@@ -49,6 +49,11 @@ if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
 LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
+#: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
+#: states and actions, outcomes of a pair, and numbers of a picture.
+SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_PICTURE = 36, 5, 12, 768
+#: One lock per program: it is compiled once.
+_COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 
 
 class DeepJob(Job):
@@ -76,28 +81,62 @@ class DeepJob(Job):
     @property
     def run_bytes(self) -> int:
         """Approximate size of one run."""
-        size: int = self.agent.memory_bytes(self.world, self.steps, self.view.table.shape[1], self.plan.n_codes)
-        return size
+        n_numbers, sizes = self.numbers.observations.shape[1], self.sizes
+        world = self.world._replace(n_actions=self.plan.n_actions)
+        size: int = self.agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes)
+        return size + 4 * (6 * sizes.outcomes + sizes.states * sizes.actions * sizes.outcomes_of_pair)
 
     @property
     def lanes(self) -> int:  # type: ignore[override]
         """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
-        return 1 if jax.default_backend() == "cpu" else fitting(self.run_bytes, room())
+        return fitting(self.run_bytes, room()) if accelerated() else 1
+
+    @property
+    def program(self) -> Hashable:  # type: ignore[override]
+        """Runs of all jobs with the same value can be trained in one program; a CPU trains one run at a time."""
+        return self._program if accelerated() else None
+
+    @cached_property
+    def _program(self) -> Hashable:
+        numbers = self.numbers
+        return self.plan, self.sizes, numbers.observations.shape, len(numbers.q_bins), numbers.noise is None
+
+    @cached_property
+    def _fills_up(self) -> bool:
+        """Whether the arrays of this problem are filled up to common sizes."""
+        world, sizes = self.world, sizes_of(self.world)
+        small = world.n_env_states <= SMALL_STATES and world.n_actions <= SMALL_ACTIONS * world.n_monitor_actions
+        small &= sizes.outcomes_of_pair <= SMALL_OUTCOMES and not self.view.noise
+        return small and accelerated()
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the problem's arrays on the device."""
+        own, plan = sizes_of(self.world), self.plan
+        if not self._fills_up:
+            return own
+        # an episode can start in every state, and some states are entered only at the end of one
+        states = 2 * SMALL_STATES * plan.n_monitor_states
+        return Sizes(states, plan.n_actions, states * plan.n_actions * SMALL_OUTCOMES, SMALL_OUTCOMES, states)
 
     @cached_property
     def plan(self) -> Plan:
         """What the program is compiled for."""
         agent, world, spare = self.agent, self.world, SPARE_CODES if self.view.noise else 1
+        n_codes, n_env_actions = spare * world.n_env_states, world.n_actions // world.n_monitor_actions
+        if self._fills_up:
+            n_codes, n_env_actions = SMALL_STATES, SMALL_ACTIONS
         return Plan(
             steps=self.steps,
-            n_codes=spare * world.n_env_states,
+            n_codes=n_codes,
             n_monitor_states=world.n_monitor_states,
-            n_env_actions=world.n_actions // world.n_monitor_actions,
-            n_actions=world.n_actions,
+            n_env_actions=n_env_actions,
+            n_actions=n_env_actions * world.n_monitor_actions,
             hidden=tuple(agent.hidden),
             batch=agent.batch,
             every=agent.every,
             directed=agent.directed,
+            pooled=getattr(agent, "pooled", False),
             heads=getattr(agent, "heads", 0),
             models=getattr(agent, "n", 0),
             smallest=getattr(agent, "k", 0),
@@ -108,6 +147,9 @@ class DeepJob(Job):
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
         agent, (table, noise, _) = self.agent, self.view
+        if self._fills_up:
+            missing = SMALL_PICTURE - table.shape[1] if len(self.view.shape) == 3 else 0
+            table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
         prior_scale = float(getattr(agent, "prior_scale", 0.0))
@@ -116,7 +158,8 @@ class DeepJob(Job):
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
             observations=table,
-            noise=noise,
+            n_actions=self.world.n_actions,
+            noise=noise or None,
             squared_radius=radius(noise, table.shape[1]),
             epsilon=epsilon,
             learning_rate=agent.learning_rate,
@@ -137,94 +180,101 @@ class DeepJob(Job):
             ignores=agent.hidden_reward == "ignore",
             sees_everything=agent.sees_everything,
         )
-        return Numbers(*(np.asarray(number, np.float32) for number in numbers))
+        return Numbers(*(None if number is None else np.asarray(number, np.float32) for number in numbers))
 
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the program, so that the time of a run does not include it."""
-        if self._prepared:
-            return
-        kind, place = type(self.agent).__name__, jax.default_backend()
-        if announce is not None:
-            announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
-        self._train([0], self.point_steps[:1], lambda steps, points: None, np.zeros(1, np.int64))
-        self._prepared = True
+        with _COMPILING[self._program]:
+            if self._prepared:
+                return
+            kind, place = type(self.agent).__name__, jax.default_backend()
+            if announce is not None:
+                announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
+            self._train([(self, 0)], [np.zeros(2, np.int64)], self.point_steps[:1], np.zeros(1, np.int64))
+            self._prepared = True
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
-        (result,) = self.run_together([seed], progress[None], stop)
+        (result,) = self.run_together([(self, seed)], [progress], stop)
         if isinstance(result, Exception):
             raise result
         return result
 
-    def run_together(self, seeds: Sequence[int], progress: Integers, stop: Integers) -> list[Finished | Exception]:
-        """Train some seeds in one program, or in more if two of them have the same place; progress [seeds, 2]."""
-        results: dict[int, Finished | Exception] = {}
-        while len(results) < len(seeds):
-            places: dict[int, int] = {}
-            for index, seed in enumerate(seeds):
-                if index not in results:
-                    places.setdefault(seed % self.lanes, index)
-            rows = list(places.values())
-
-            def report(steps: int, points: int, rows: list[int] = rows) -> None:
-                progress[rows] = steps, points
-
-            trained = self._train([seeds[row] for row in rows], self.point_steps, report, stop)
-            results.update(zip(rows, trained, strict=True))
-        return [results[index] for index in range(len(seeds))]
+    def run_together(
+        self, runs: Sequence[tuple[Job, int]], progress: Sequence[Integers], stop: Integers
+    ) -> list[Finished | Exception]:
+        """Train some runs of this program, at most `lanes`; a run that fails does not stop the others."""
+        return self._train(runs, progress, self.point_steps, stop)
 
     def _train(
-        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
+        self, runs: Sequence[tuple[Any, int]], progress: Sequence[Integers], point_steps: Integers, stop: Integers
     ) -> list[Finished | Exception]:
-        """Train seeds with different places up to some recording points; report: called with steps and points done."""
+        """Train runs up to some recording points."""
         with reserved(self.lanes * self.run_bytes, room(), stop):  # nothing to wait for on a CPU
-            if stop[0]:
-                return self._stopped(seeds)
-            return self._train_now(seeds, point_steps, report, stop)
+            trained = [Run(job, seed, own) for (job, seed), own in zip(runs, progress, strict=True)]
+            if not stop[0]:
+                self._train_now(trained, point_steps, stop)
+        return [run.result(stop) for run in trained]
 
-    def _stopped(self, seeds: Sequence[int]) -> list[Finished | Exception]:
-        """The results of seeds that were stopped."""
-        return [(new_record(len(self.point_steps)), {}) for _ in seeds]
-
-    def _train_now(
-        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
-    ) -> list[Finished | Exception]:
-        """The same, when there is memory for it."""
-        plan, numbers, device = self.plan, self.numbers, on_device(self.world)
-        places = {seed % self.lanes: seed for seed in seeds}
-        lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
-        noisy = bool(np.any(self.world.reward_noise))
-        draws = Draws(*map(np.stack, zip(*(draws_of(seed, self.steps, noisy) for seed in lanes), strict=True)))
-        keys = np.array([divmod(stream(seed, "agent"), 2**32) for seed in lanes], np.uint32)
-        memories = begin(plan, numbers, device, draws, jax.random.wrap_key_data(keys))
-        runs, before = {seed % self.lanes: Run(self, seed) for seed in seeds}, 0
+    def _train_now(self, runs: list[Run], point_steps: Integers, stop: Integers) -> None:
+        """The same, when there is memory for it. While the device trains, the last policies are evaluated."""
+        plan, numbers, device, draws, keys = self._inputs(runs)
+        memories = begin(plan, numbers, device, draws, keys)
+        before = 0
         for point, until in enumerate(map(int, point_steps)):
             while True:  # also before the first step, so that the program is compiled
                 part = min(before + LISTEN_EVERY, until)
                 memories = advance(plan, numbers, device, draws, memories, before, part)
+                for run in runs:
+                    run.evaluate_last()
+                    run.progress[:] = before, point
                 before = part
-                report(before, point)
+                jax.block_until_ready(memories.loss)
                 if stop[0]:
-                    return self._stopped(seeds)
+                    return
                 if before == until:
                     break
-            reading = jax.device_get(read(plan, numbers, device, memories, until))
-            for lane, run in runs.items():
-                run.evaluate(until, Reading(*(array[lane] for array in reading)))
-            report(before, point + 1)
-            if all(run.failure for run in runs.values()):
+            reading = read(plan, numbers, device, memories, until)
+            for lane, run in enumerate(runs):
+                run.last = until, reading, lane
+            if all(run.failure for run in runs):
                 break
         history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
-        for lane, run in runs.items() if self.keeps_policies else ():
-            prior = mean_prior(memories.fixed["q"], numbers.prior_scale, plan.heads) if plan.heads else []
-            kept = memories.codes, memories.networks["q"], prior
-            run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
-        return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
+        for lane, run in enumerate(runs):
+            run.evaluate_last()
+            run.history = [field[lane] for field in history]
+            if run.job.keeps_policies:
+                kept = memories.codes, memories.slow["q"], memories.fixed.get("q", [])
+                run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
+            run.progress[:] = before, len(point_steps)
 
-    def _policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
-        """The greedy policy of a run with these codes, this network of action values and its prior."""
-        problem = self.problem
+    def _inputs(self, runs: Sequence[Run]) -> tuple[Any, ...]:
+        """The plan and, for every lane of the program, numbers, problem, draws and key; lanes without a run repeat."""
+        lanes = [*runs, *[runs[0]] * (self.lanes - len(runs))]
+        jobs = {run.job: (run.job.numbers, on_device(run.job.world, self.sizes)) for run in runs}
+        draws = {
+            (run.job, run.seed): draws_of(run.seed, self.steps, bool(np.any(run.job.world.reward_noise)))
+            for run in runs
+        }
+        each = [(*jobs[run.job], draws[run.job, run.seed]) for run in lanes]
+        keys = np.array([divmod(stream(run.seed, "agent"), 2**32) for run in lanes], np.uint32)
+        stacked = jax.device_put(jax.tree.map(lambda *arrays: np.stack(arrays), *each))
+        return self.plan, *stacked, jax.random.wrap_key_data(keys)
+
+    def _possible(self, array: np.ndarray) -> np.ndarray:
+        """The outputs of the problem's own actions among all, [..., heads * actions * bins] or [..., actions]."""
+        n_bins = 1 if array.shape[-1] == self.plan.n_actions else self.agent.bins
+        parts = array.reshape(*array.shape[:-1], -1, self.plan.n_actions, n_bins)[..., : self.world.n_actions, :]
+        return parts.reshape(*array.shape[:-1], -1)
+
+    def policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
+        """The greedy policy of a run with these codes, this network of action values and its prior, if it has one."""
+        problem, n_numbers = self.problem, self.view.table.shape[1]
+        prior = mean_prior(prior, self.numbers.prior_scale, self.plan.heads) if prior else []
         mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
+        for each in (layers, prior) if prior else (layers,):  # without what was filled up
+            each[0]["weights"] = np.delete(each[0]["weights"], np.s_[n_numbers : len(mean)], 0)
+            each[-1] = {name: self._possible(array) for name, array in each[-1].items()}
         return Policy(
             agent=self.agent_name,
             problem=problem.name,
@@ -232,7 +282,7 @@ class DeepJob(Job):
             shape=self.view.shape,
             monitor_states=tuple(map(str, problem.monitor.states)),
             actions=tuple(map(problem.action_label, range(problem.n_actions))),
-            mean=mean,
+            mean=mean[:n_numbers],
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
@@ -258,52 +308,47 @@ def reward_ranges(
 class Run:
     """One seed on the host: the returns of its policies at recording points, and its record at the end."""
 
-    def __init__(self, job: DeepJob, seed: int) -> None:
-        self.job, self.keys, self.clock = job, stream_keys(seed), 0
+    def __init__(self, job: DeepJob, seed: int, progress: Integers) -> None:
+        self.job, self.seed, self.progress, self.keys, self.clock = job, seed, progress, stream_keys(seed), 0
         self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
-        self.last: Any = None
+        self.last: tuple[int, Reading, int] | None = None
+        self.tables: dict[str, Any] = {}
+        self.history: list[Any] | None = None
         self.failure: MonMDPError | None = None
-        self.seed = seed
         self.policy: Policy | None = None
 
-    def evaluate(self, step: int, reading: Reading) -> None:
-        """Evaluate the greedy policy of q [S, A]; a run whose losses or values are not finite has failed."""
-        world, episodes, value = self.job.world, self.job.episodes, np.nan
-        q = np.asarray(reading.q, np.float64)
-        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(reading.loss))):
-            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self.seed}"
+    def evaluate_last(self) -> None:
+        """Evaluate the greedy policy of the last reading, once; a run whose values are not finite has failed."""
+        if self.last is None:
+            return
+        (step, reading, lane), self.last = self.last, None
+        world, job, value = self.job.world, self.job, np.nan
+        own = Reading(*(np.asarray(array)[lane] for array in reading))
+        q = np.asarray(own.q[: world.n_states, : world.n_actions], np.float64)
+        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(own.loss))):
+            name = f"{job.agent_name} in {job.problem.name}, seed {self.seed}"
             self.failure = self.failure or MonMDPError(
                 f"{name}, diverged before step {step:,}: a loss or value is not finite; choose a smaller learning_rate."
             )
-        elif episodes == 0:
+        elif job.episodes == 0:
             value = exact_return(world, q, self.evaluator)
-        elif episodes > 0:
-            value, self.clock = sampled_return(world, q, episodes, self.keys.evaluation, self.clock)
+        elif job.episodes > 0:
+            value, self.clock = sampled_return(world, q, job.episodes, self.keys.evaluation, self.clock)
         self.values.append(float(value))
-        self.last = reading._replace(q=q)
-        self.betas.append(float(reading.beta))
+        self.betas.append(float(own.beta))
+        env_actions = world.n_actions // world.n_monitor_actions
+        rewards = own.reward_model[: world.n_env_states, :env_actions].ravel().astype(np.float64)
+        self.tables = {"q": q[: world.n_acting_states], "reward_model": rewards, "remarks": []}
 
-    def finished(self, outcomes: Integers, observed: Booleans, exploring: Booleans) -> Finished:
-        """The record and final tables, from what the device recorded at every step [steps]."""
-        world, record, tally, step = self.job.world, new_record(len(self.job.point_steps)), Tally(), 0
-        pairs = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))[outcomes]
+    def result(self, stop: Integers) -> Finished | Exception:
+        """The record and final tables; incomplete if the run was stopped."""
+        if self.failure is not None:
+            return self.failure
+        record, world = new_record(len(self.job.point_steps)), self.job.world
+        if self.history is None:
+            return record, {}
         visits = np.zeros(world.n_states * world.n_actions, np.int64)
-        for point, until in enumerate(self.job.point_steps[: len(self.values)]):
-            while step < until:
-                pair, outcome = int(pairs[step]), int(outcomes[step])
-                visits[pair] += 1
-                mean, noise = float(world.env_reward[outcome]), float(world.reward_noise[outcome])
-                env_reward = draw_reward(mean, noise, self.keys.noise, step)
-                transition = Transition(
-                    step, pair // world.n_actions, pair % world.n_actions, int(world.env_pair[pair]),
-                    int(world.next_state[outcome]), bool(world.terminated[outcome]), np.nan,
-                    float(world.monitor_reward[outcome]),
-                )  # fmt: skip
-                shown, new, explores = bool(observed[step]), bool(visits[pair] == 1), bool(exploring[step])
-                tally = count_step(tally, transition, env_reward, shown, new, explores)
-                step += 1
-            record_point(record, point, step, tally, self.betas[point], self.values[point])
-        last = self.last
-        tables = {"visits": visits[: world.n_acting_states * world.n_actions], "q": last.q[: world.n_acting_states]}
-        tables |= {"reward_model": last.reward_model.ravel().astype(np.float64), "policy": self.policy}
-        return record, {**tables, "remarks": []}
+        values, betas = np.array(self.values), np.array(self.betas)
+        fill_record(world, *self.history, Tally(), self.keys.noise, self.job.point_steps, values, betas, visits, record)
+        visits = visits[: world.n_acting_states * world.n_actions]
+        return record, {**self.tables, "visits": visits, "policy": self.policy}

@@ -16,14 +16,14 @@ import optax
 
 from monmdp.deep.codes import Codes, encode, new_codes, scale
 from monmdp.deep.ensemble import masks, members, members_loss, smallest
-from monmdp.deep.goals import choose_goal, least_visits, ratio, toward
+from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.heads import near_zero
 from monmdp.deep.networks import Layers, fixed_layers, new_layers
 from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, new_history, weights
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.values import double_targets, q_loss, q_targets, q_values
+from monmdp.deep.values import best_action, double_targets, q_loss, q_targets, q_values
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 #: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
@@ -33,9 +33,9 @@ NOISE, FIXED, MASKS, HEADS = (2**31 - i for i in range(1, 5))
 class Plan(NamedTuple):
     """What a program is compiled for: sizes, and what the agent has.
 
-    directed: explores toward goals. heads: those of Q with random priors, 0 for an ordinary Q. models: those of R̂ with
-    random priors, of which the `smallest` estimates count; 0 for an ordinary R̂. features: those
-    of a pair whose prediction measures novelty, 0 if counts do.
+    directed: explores toward goals, by pooled counts if `pooled`. heads: those of Q with random priors, 0 for an
+    ordinary Q. models: those of R̂ with random priors, of which the `smallest` estimates count; 0 for an ordinary R̂.
+    features: those of a pair whose prediction measures novelty, 0 if counts do.
     """
 
     steps: int
@@ -47,10 +47,11 @@ class Plan(NamedTuple):
     batch: int
     every: int
     directed: bool
-    heads: int = 0
-    models: int = 0
-    smallest: int = 0
-    features: int = 0
+    pooled: bool
+    heads: int
+    models: int
+    smallest: int
+    features: int
 
     @property
     def n_goals(self) -> int:
@@ -61,11 +62,13 @@ class Plan(NamedTuple):
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
 
-    uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only from known
-    rewards, or know hidden ones; else 0.
+    n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
+    there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
+    from known rewards, or know hidden ones; else 0.
     """
 
     observations: Any
+    n_actions: Any
     noise: Any
     squared_radius: Any
     epsilon: Any
@@ -93,8 +96,12 @@ class Memory(NamedTuple):
 
     networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
     by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
-    observed; seen [goals]: whether the agent acted there. goal: a pair, -1 for none, since goal_age steps.
-    novelty: moments of its errors, if there are any. loss: those of all networks at the last update.
+    observed; seen [goals]: whether the agent acted there. episode: its number.
+    first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
+    something else did later; -1 and NaN if nothing.
+    shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
+    goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
+    loss: those of all networks at the last update.
     """
 
     key: jax.Array
@@ -106,6 +113,11 @@ class Memory(NamedTuple):
     codes: Codes
     visits: jax.Array
     reward_visits: jax.Array
+    first_code: jax.Array
+    first_reward: jax.Array
+    varies: jax.Array
+    shown: jax.Array
+    earned: jax.Array
     seen: jax.Array
     state: jax.Array
     code: jax.Array
@@ -119,13 +131,11 @@ class Memory(NamedTuple):
 
 def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) -> jax.Array:
     """The observation [D] of an environment state with the noise of a moment; the same moment has the same noise."""
-    clean = numbers.observations[row]
-
-    def noisy() -> jax.Array:
-        own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
-        return clean + numbers.noise * jax.random.normal(own, clean.shape)
-
-    return jax.lax.cond(numbers.noise > 0.0, noisy, lambda: clean)
+    clean: jax.Array = numbers.observations[row]
+    if numbers.noise is None:
+        return clean
+    own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
+    return clean + numbers.noise * jax.random.normal(own, clean.shape)
 
 
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
@@ -171,13 +181,18 @@ def new_networks(
 
 
 def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
-    """The memory of a run before its first step."""
+    """The memory of a run in a problem on the device before its first step."""
+    memory, state = blank_memory(plan, numbers, key), start_state(device, draws.start[0])
+    seen_first = picture(numbers, memory.key, device.env_state[state], memory.elapsed)
+    code, codes = encode(memory.codes, seen_first, numbers.squared_radius)
+    return memory._replace(codes=codes, code=code.astype(jnp.int32), state=state)
+
+
+def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
+    """The memory of a run that has seen nothing."""
     own, *keys = jax.random.split(key, 4)
     networks, fixed = new_networks(plan, numbers, keys, own)
-    zero = jnp.zeros((), jnp.int32)
-    state = start_state(device, draws.start[0])
-    seen_first = picture(numbers, own, device.env_state[state], zero)
-    code, codes = encode(new_codes(plan.n_codes, len(seen_first)), seen_first, numbers.squared_radius)
+    zero, n_monitor_actions = jnp.zeros((), jnp.int32), plan.n_actions // plan.n_env_actions
     return Memory(
         key=own,
         networks=networks,
@@ -185,12 +200,17 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
         fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
-        codes=codes,
+        codes=new_codes(plan.n_codes, numbers.observations.shape[1]),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
+        first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
+        first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
+        varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
+        shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
+        earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
-        state=state,
-        code=code.astype(jnp.int32),
+        state=zero,
+        code=zero,
         elapsed=zero,
         episode=zero + 1,
         goal=zero - 1,
@@ -200,16 +220,30 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
     )
 
 
+def possible(plan: Plan, numbers: Numbers) -> jax.Array:
+    """Whether an action is one of the problem's [A]."""
+    return jnp.arange(plan.n_actions) < numbers.n_actions
+
+
 def head_values(plan: Plan, numbers: Numbers, memory: Memory, layers: Layers, inputs: jax.Array) -> jax.Array:
     """Q of every head, [..., heads, A], by these layers."""
     return members(layers, memory.fixed["q"], numbers.prior_scale, inputs, numbers.q_bins, plan.heads)
 
 
-def action_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+def followed_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+    """Q [A] that the agent follows in this episode: of several heads, one."""
+    if not plan.heads:
+        return q_values(memory.networks["q"], inputs, numbers.q_bins)
+    own = jax.random.fold_in(jax.random.fold_in(memory.key, HEADS), memory.episode)
+    head = jax.random.randint(own, (), 0, plan.heads)
+    return head_values(plan, numbers, memory, memory.networks["q"], inputs)[head]
+
+
+def recorded_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
     """Q [..., A] of inputs [..., inputs], whose greedy policy is recorded: of several heads, their mean."""
     if plan.heads:
-        return head_values(plan, numbers, memory, memory.networks["q"], inputs).mean(-2)
-    return q_values(memory.networks["q"], inputs, numbers.q_bins)
+        return head_values(plan, numbers, memory, memory.slow["q"], inputs).mean(-2)
+    return q_values(memory.slow["q"], inputs, numbers.q_bins)
 
 
 def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Array) -> jax.Array:
@@ -233,24 +267,41 @@ class Choice(NamedTuple):
 def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array, step: jax.Array) -> Choice:
     """Choose an action from what the networks say about inputs [inputs]; here: the goal that the agent is in."""
     any_key, random_key = jax.random.split(jax.random.fold_in(memory.key, 2 * step))
-    anything = jax.random.randint(any_key, (), 0, plan.n_actions)
+    anything = jax.random.randint(any_key, (), 0, numbers.n_actions.astype(jnp.int32))
     slips = jax.random.uniform(random_key) < numbers.epsilon[step]
-    if plan.heads:  # one head per episode
-        own = jax.random.fold_in(jax.random.fold_in(memory.key, HEADS), memory.episode)
-        head = jax.random.randint(own, (), 0, plan.heads)
-        greedy = head_values(plan, numbers, memory, memory.networks["q"], inputs)[head].argmax()
-    else:
-        greedy = action_values(plan, numbers, memory, inputs).argmax()
+    allowed = possible(plan, numbers)
+    greedy = best_action(followed_values(plan, numbers, memory, inputs), allowed)
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
-    exploring = ratio(step, least_visits(memory.visits, memory.seen)) > numbers.beta_bar
-    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, plan.n_actions))
+    counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
+    exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
+    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    goal = jnp.where(keeps, memory.goal, choose_goal(memory.visits, memory.seen, reach, here))
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
-    action = jnp.where(exploring, jnp.where(slips, anything, toward(goal, reach, here)), greedy)
+    way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
+    action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
     return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
+
+
+def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
+    """The counts [goals, A] from which goals are chosen; impossible actions count as visited infinitely often."""
+    counts = memory.visits
+    if plan.pooled:
+        enough = ratio(step, numbers.beta_bar)
+        varies = memory.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        sizes = plan.n_monitor_states, plan.n_env_actions
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, *sizes)
+    return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
+
+
+def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
+    """The mean monitor cost [monitor states, A] of every joint action so far; 0 if never taken, or if all are alike."""
+    shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(shape).sum((0, 2))
+    costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
+    return jnp.tile(costs, plan.n_env_actions)
 
 
 class Batch(NamedTuple):
@@ -321,8 +372,8 @@ def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step
 
 def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array) -> Loss:
     """The loss of Q with rewards that are observed or modelled, and a bonus [n]."""
-    entries, bins, n_env_actions = batch.entries, numbers.q_bins, plan.n_env_actions
-    env_actions = entries.action // (plan.n_actions // n_env_actions)
+    entries, bins, allowed = batch.entries, numbers.q_bins, possible(plan, numbers)
+    env_actions = entries.action // (plan.n_actions // plan.n_env_actions)
     if plan.models:
         modelled = reward_values(plan, numbers, memory, batch.pictures)[jnp.arange(plan.batch), env_actions]
     else:
@@ -335,12 +386,13 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
     discounts = jnp.where(entries.terminated, 0.0, numbers.discount)
     used = jnp.where(entries.known, 1.0, 1.0 - numbers.ignores)
     if not plan.heads:
-        targets = q_targets(memory.networks["q"], memory.slow["q"], rewards, batch.next_inputs, discounts, bins)
+        both = memory.networks["q"], memory.slow["q"]
+        targets = q_targets(*both, rewards, batch.next_inputs, discounts, allowed, bins)
         return lambda layers: q_loss(layers, batch.inputs, entries.action, targets, used, bins)
     q, slow = (
         head_values(plan, numbers, memory, each["q"], batch.next_inputs) for each in (memory.networks, memory.slow)
     )
-    targets = double_targets(q, slow, rewards[:, None], discounts[:, None])
+    targets = double_targets(q, slow, rewards[:, None], discounts[:, None], allowed)
     own = used[:, None] * masks(jax.random.fold_in(memory.key, MASKS), batch.chosen, numbers.share, plan.heads)
     prior, scale = memory.fixed["q"], numbers.prior_scale
     return lambda layers: members_loss(layers, prior, scale, batch.inputs, entries.action, targets, own, bins)
@@ -363,54 +415,82 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
 
 def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
     """The loss of Ŝ."""
-    entries, n = batch.entries, plan.n_actions
+    entries, allowed = batch.entries, possible(plan, numbers)
     targets = reach_targets(
-        memory.slow["reach"], batch.next_inputs, entries.next_goal, entries.terminated, numbers.goal_discount, n
+        memory.slow["reach"], batch.next_inputs, entries.next_goal, entries.terminated, numbers.goal_discount, allowed
     )
-    return lambda layers: reach_loss(layers, batch.inputs, entries.action, targets, memory.seen, n)
+    return lambda layers: reach_loss(layers, batch.inputs, entries.action, targets, memory.seen, allowed)
 
 
-def one_step(
-    plan: Plan, numbers: Numbers, device: Device, draws: Draws, step: jax.Array, memory: Memory
-) -> Memory:  # fmt: skip
-    """One step of a run, without learning."""
-    monitor, row = device.monitor_state[memory.state], device.env_state[memory.state]
+class Seen(NamedTuple):
+    """What a step of any world shows. picture, monitor: those after the step; start: the picture with which the next
+    episode begins, the same as `picture` unless this one has ended. Pictures are rows of the table of observations."""
+
+    picture: jax.Array
+    monitor: jax.Array
+    start: jax.Array
+    outcome: jax.Array
+    env_reward: jax.Array
+    monitor_reward: jax.Array
+    observed: jax.Array
+    terminated: jax.Array
+    ended: jax.Array
+
+
+def decide(
+    plan: Plan, numbers: Numbers, memory: Memory, row: jax.Array, monitor: jax.Array, step: jax.Array
+) -> tuple[Memory, Choice]:
+    """What happens before a step of the world: see a picture, the row of a table, and choose an action."""
     here = memory.code * plan.n_monitor_states + monitor
     memory = memory._replace(seen=memory.seen.at[here].set(True))
     inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
-    choice = act(plan, numbers, memory, inputs, here, step)
-    result = take_step(device, draws, step, memory.state * plan.n_actions + choice.action)
-    elapsed = memory.elapsed + 1
-    ended = result.terminated | (elapsed == device.step_limit)
-    next_row, next_monitor = device.env_state[result.next_state], device.monitor_state[result.next_state]
-    after = picture(numbers, memory.key, next_row, step + jnp.where(ended, plan.steps + 1, 1))
+    return memory, act(plan, numbers, memory, inputs, here, step)
+
+
+def remember(
+    plan: Plan,
+    numbers: Numbers,
+    memory: Memory,
+    row: jax.Array,
+    monitor: jax.Array,
+    choice: Choice,
+    seen: Seen,
+    step: jax.Array,
+) -> Memory:
+    """What happens after a step of the world, taken in a picture and monitor state: encode, store and count."""
+    after = picture(numbers, memory.key, seen.picture, step + jnp.where(seen.ended, plan.steps + 1, 1))
     next_code, codes = encode(memory.codes, after, numbers.squared_radius)
+    fresh, fresh_codes = encode(codes, picture(numbers, memory.key, seen.start, step + 1), numbers.squared_radius)
+    code = jnp.where(seen.ended, fresh, next_code)
+    codes = jax.tree.map(lambda new, old: jnp.where(seen.ended, new, old), fresh_codes, codes)
 
-    state = jnp.where(ended, start_state(device, draws.start[memory.episode]), result.next_state)
-    fresh, fresh_codes = encode(
-        codes, picture(numbers, memory.key, device.env_state[state], step + 1), numbers.squared_radius
+    here = memory.code * plan.n_monitor_states + monitor
+    known = seen.observed | (numbers.sees_everything > 0.0)
+    env_action, monitor_action = jnp.divmod(choice.action, plan.n_actions // plan.n_env_actions)
+    env_pair = memory.code * plan.n_env_actions + env_action
+    monitor_pair = monitor * (plan.n_actions // plan.n_env_actions) + monitor_action
+    before, reward = memory.first_code[env_pair], memory.first_reward[env_pair]
+    first_code, first_reward = (
+        jnp.where(before < 0, next_code, before),
+        jnp.where(jnp.isnan(reward) & known, seen.env_reward, reward),
     )
-    code = jnp.where(ended, fresh, next_code)
-    codes = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh_codes, codes)
-
-    known = result.observed | (numbers.sees_everything > 0.0)
-    env_pair = memory.code * plan.n_env_actions + choice.action // (plan.n_actions // plan.n_env_actions)
+    varies = (first_code != next_code) | (known & (first_reward != seen.env_reward))
     entry = History(
         picture=row,
         monitor=monitor,
         action=choice.action,
         pair=here * plan.n_actions + choice.action,
         env_pair=env_pair,
-        next_picture=next_row,
-        next_monitor=next_monitor,
-        next_goal=next_code * plan.n_monitor_states + next_monitor,
-        outcome=result.outcome,
-        env_reward=jnp.where(known, result.env_reward, 0.0),
-        monitor_reward=result.monitor_reward,
+        next_picture=seen.picture,
+        next_monitor=seen.monitor,
+        next_goal=next_code * plan.n_monitor_states + seen.monitor,
+        outcome=seen.outcome,
+        env_reward=jnp.where(known, seen.env_reward, 0.0),
+        monitor_reward=seen.monitor_reward,
         known=known,
-        observed=result.observed,
-        terminated=result.terminated,
-        ended=ended,
+        observed=seen.observed,
+        terminated=seen.terminated,
+        ended=seen.ended,
         exploring=choice.exploring,
     )
     return memory._replace(
@@ -418,33 +498,61 @@ def one_step(
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
-        state=state,
+        first_code=memory.first_code.at[env_pair].set(first_code.astype(jnp.int32)),
+        first_reward=memory.first_reward.at[env_pair].set(first_reward),
+        varies=memory.varies.at[env_pair].max(varies),
+        shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
+        earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),
-        elapsed=jnp.where(ended, 0, elapsed),
-        episode=memory.episode + ended,
-        goal=jnp.where(ended, -1, choice.goal),
+        episode=memory.episode + seen.ended,
+        goal=jnp.where(seen.ended, -1, choice.goal),
         goal_age=choice.goal_age,
     )
+
+
+def one_step(
+    plan: Plan, numbers: Numbers, device: Device, draws: Draws, step: jax.Array, memory: Memory
+) -> Memory:  # fmt: skip
+    """One step of a run in a problem on the device, without learning."""
+    row, monitor = device.env_state[memory.state], device.monitor_state[memory.state]
+    memory, choice = decide(plan, numbers, memory, row, monitor, step)
+    result = take_step(device, draws, step, memory.state * plan.n_actions + choice.action)
+    elapsed = memory.elapsed + 1
+    ended = result.terminated | (elapsed == device.step_limit)
+    state = jnp.where(ended, start_state(device, draws.start[memory.episode]), result.next_state)
+    seen = Seen(
+        picture=device.env_state[result.next_state],
+        monitor=device.monitor_state[result.next_state],
+        start=device.env_state[state],
+        outcome=result.outcome,
+        env_reward=result.env_reward,
+        monitor_reward=result.monitor_reward,
+        observed=result.observed,
+        terminated=result.terminated,
+        ended=ended,
+    )
+    memory = remember(plan, numbers, memory, row, monitor, choice, seen, step)
+    return memory._replace(state=state, elapsed=jnp.where(ended, 0, elapsed))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=4)
 def advance(
     plan: Plan, numbers: Numbers, device: Device, draws: Draws, memories: Memory, start: jax.Array, until: jax.Array
 ) -> Memory:
-    """Train some runs, with their draws and memories [runs, …], from one step to another."""
-    stepping, learning = partial(one_step, plan, numbers, device), partial(learn, plan, numbers)
+    """Train some runs, each with its numbers, problem, draws and memory [runs, …], from one step to another."""
+    own, stepping, learning = (numbers, device, draws), partial(one_step, plan), partial(learn, plan)
     single = len(memories.state) == 1
     if single:  # without an axis of runs, multiplications of matrices are faster
-        draws, memories = jax.tree.map(lambda array: array[0], (draws, memories))
+        own, memories = jax.tree.map(lambda array: array[0], (own, memories))
     else:
-        stepping, learning = jax.vmap(stepping, (0, None, 0)), jax.vmap(learning, (0, None))
+        stepping, learning = jax.vmap(stepping, (0, 0, 0, None, 0)), jax.vmap(learning, (0, 0, None))
 
     def both(step: jax.Array, memories: Memory) -> Memory:
-        memories = stepping(draws, step, memories)
+        memories = stepping(*own, step, memories)
         if plan.every == 1:
-            return learning(memories, step)
+            return learning(own[0], memories, step)
         due = step % plan.every == plan.every - 1
-        return jax.lax.cond(due, lambda all: learning(all, step), lambda all: all, memories)
+        return jax.lax.cond(due, lambda all: learning(own[0], all, step), lambda all: all, memories)
 
     trained = jax.lax.fori_loop(start, until, both, memories)
     return jax.tree.map(lambda array: array[None], trained) if single else trained
@@ -453,7 +561,7 @@ def advance(
 @partial(jax.jit, static_argnums=0)
 def begin(plan: Plan, numbers: Numbers, device: Device, draws: Draws, keys: jax.Array) -> Memory:
     """The memories of some runs before their first step."""
-    return jax.vmap(partial(new_memory, plan, numbers, device))(draws, keys)
+    return jax.vmap(partial(new_memory, plan))(numbers, device, draws, keys)
 
 
 class Reading(NamedTuple):
@@ -467,17 +575,22 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
-    """The action values of all states, from their pictures without noise, and what else is recorded."""
+    """The action values of all states, from their pictures without noise, and what else is recorded.
 
-    def one(memory: Memory) -> Reading:
+    Target networks are averages of the networks over updates, so their greedy policies change less by chance.
+    """
+
+    def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
         inputs = joined(plan, pictures[device.env_state], device.monitor_state)
-        beta = ratio(step, least_visits(memory.visits, memory.seen)) if plan.directed else jnp.nan
+        beta: Any = jnp.nan
+        if plan.directed:
+            beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
-            action_values(plan, numbers, memory, inputs),
+            recorded_values(plan, numbers, memory, inputs),
             reward_values(plan, numbers, memory, pictures),
             jnp.where(memory.seen.any(), beta, jnp.nan),
             memory.loss,
         )
 
-    return jax.vmap(one)(memories)
+    return jax.vmap(one)(numbers, device, memories)

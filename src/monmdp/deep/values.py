@@ -22,17 +22,31 @@ def q_values(layers: Layers, inputs: jax.Array, bins: jax.Array) -> jax.Array:
     return heads.value(q_logits(layers, inputs, len(bins)), bins)
 
 
-def double_targets(q: jax.Array, slow: jax.Array, rewards: jax.Array, discounts: jax.Array) -> jax.Array:
+def best_action(q: jax.Array, possible: jax.Array) -> jax.Array:
+    """The action [...] with the largest value of q [..., A] that is possible [A]."""
+    return jnp.where(possible, q, -jnp.inf).argmax(-1)
+
+
+def double_targets(
+    q: jax.Array, slow: jax.Array, rewards: jax.Array, discounts: jax.Array, possible: jax.Array
+) -> jax.Array:
     """Targets [...] from the next action values [..., A] of the network and of its target network."""
-    ahead = jnp.take_along_axis(slow, q.argmax(-1)[..., None], -1)[..., 0]
+    ahead = jnp.take_along_axis(slow, best_action(q, possible)[..., None], -1)[..., 0]
     return rewards + discounts * ahead
 
 
 def q_targets(
-    layers: Layers, slow: Layers, rewards: jax.Array, next_inputs: jax.Array, discounts: jax.Array, bins: jax.Array
+    layers: Layers,
+    slow: Layers,
+    rewards: jax.Array,
+    next_inputs: jax.Array,
+    discounts: jax.Array,
+    possible: jax.Array,
+    bins: jax.Array,
 ) -> jax.Array:
-    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination."""
-    return double_targets(q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins), rewards, discounts)
+    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination; possible [A]: actions."""
+    q, slow_q = q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins)
+    return double_targets(q, slow_q, rewards, discounts, possible)
 
 
 def q_loss(
