@@ -253,7 +253,7 @@ def test_every_option_reaches_the_program(problem):
         "observe": "one-hot", "epsilon": 0.5, "hidden": (16,), "learning_rate": 0.1, "last_learning_rate": 0.5,
         "batch": 7, "every": 3, "balance": 0.1, "tracking": 0.3, "bins": 9, "minimum_reward": -3.0, "beta_bar": 0.9,
         "goal_discount": 0.5, "goal_steps": 5, "bonus": 0.7, "novelty": "distillation", "heads": 3, "prior_scale": 0.2,
-        "share": 0.9, "k": 3, "n": 4,
+        "share": 0.9, "k": 3, "n": 4, "pooled": False,
     }  # fmt: skip
 
     def program(agent):
