@@ -15,24 +15,28 @@ import jax
 import numpy as np
 
 from monmdp.agents.base import Transition
+from monmdp.agents.goals import given_up_remark
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
+from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
-from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.inside import aims
+from monmdp.deep.learner import Memory, Numbers, Plan, Reading, advance, begin, read
 from monmdp.deep.memory import fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
-from monmdp.deep.world import Draws, draws_of, on_device
+from monmdp.deep.replay import History
+from monmdp.deep.world import Device, Draws, draws_of, on_device
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
 from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.kernels.stepping import draw_reward
 from monmdp.machine import readable
-from monmdp.problem import Booleans, Integers, MonMDP
+from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.rng import stream
-from monmdp.training.job import Finished, Job, Target
+from monmdp.training.job import Finished, Job, Moment, Target
 from monmdp.training.loop import stream_keys
 from monmdp.training.metrics import Tally, count_step, new_record, record_point
 
@@ -130,13 +134,18 @@ class DeepJob(Job):
         )
         return Numbers(*(np.asarray(number, np.float32) for number in numbers))
 
+    @property
+    def preparing(self) -> str:  # type: ignore[override]
+        """What is said before the program is compiled."""
+        kind, place = type(self.agent).__name__, jax.default_backend()
+        return f"Compiling {kind} for the {place} (about 20 s; later runs load it) …"
+
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the program, so that the time of a run does not include it."""
         if self._prepared:
             return
-        kind, place = type(self.agent).__name__, jax.default_backend()
         if announce is not None:
-            announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
+            announce(self.preparing)
         self._train([0], self.point_steps[:1], lambda steps, points: None, np.zeros(1, np.int64))
         self._prepared = True
 
@@ -182,12 +191,7 @@ class DeepJob(Job):
     ) -> list[Finished | Exception]:
         """The same, when there is memory for it."""
         plan, numbers, device = self.plan, self.numbers, on_device(self.world)
-        places = {seed % self.lanes: seed for seed in seeds}
-        lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
-        noisy = bool(np.any(self.world.reward_noise))
-        draws = Draws(*map(np.stack, zip(*(draws_of(seed, self.steps, noisy) for seed in lanes), strict=True)))
-        keys = np.array([divmod(stream(seed, "agent"), 2**32) for seed in lanes], np.uint32)
-        memories = begin(plan, numbers, device, draws, jax.random.wrap_key_data(keys))
+        draws, memories = self._begin(seeds, device)
         runs, before = {seed % self.lanes: Run(self, seed) for seed in seeds}, 0
         for point, until in enumerate(map(int, point_steps)):
             while True:  # also before the first step, so that the program is compiled
@@ -205,11 +209,50 @@ class DeepJob(Job):
             report(before, point + 1)
             if all(run.failure for run in runs.values()):
                 break
-        history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
+        history = jax.device_get(memories.history)
         for lane, run in runs.items() if self.keeps_policies else ():
             kept = memories.codes, memories.networks["q"]
             run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
-        return [run.failure or run.finished(*(field[lane] for field in history)) for lane, run in runs.items()]
+        return [run.failure or run.finished(History(*(field[lane] for field in history))) for lane, run in runs.items()]
+
+    def _begin(self, seeds: Sequence[int], device: Device) -> tuple[Draws, Memory]:
+        """Random numbers and memories of a program with these seeds at their places, filled up with the first."""
+        places = {seed % self.lanes: seed for seed in seeds}
+        lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
+        noisy = bool(np.any(self.world.reward_noise))
+        draws = Draws(*map(np.stack, zip(*(draws_of(seed, self.steps, noisy) for seed in lanes), strict=True)))
+        keys = np.array([divmod(stream(seed, "agent"), 2**32) for seed in lanes], np.uint32)
+        return draws, begin(self.plan, self.numbers, device, draws, jax.random.wrap_key_data(keys))
+
+    def follow(self, seed: int) -> Callable[[int], Moment]:
+        """A function that trains a seed to a step, in the program of `run`, and returns what is inside it then."""
+        plan, numbers, device, lane = self.plan, self.numbers, on_device(self.world), seed % self.lanes
+        (draws, memories), run, own = self._begin([seed], device), Run(self, seed), itemgetter(lane)
+
+        def move(until: int) -> Moment:
+            nonlocal memories
+            before = run.step
+            for part in (*range(before + LISTEN_EVERY, until, LISTEN_EVERY), until):  # so that Ctrl-C is heard
+                memories = jax.block_until_ready(advance(plan, numbers, device, draws, memories, before, part))
+                before = part
+            state, history, reading = jax.device_get(
+                (memories.state, memories.history, read(plan, numbers, device, memories, until))
+            )
+            reading, history = jax.tree.map(own, (reading, history))
+            run.accept(until, reading)
+            if run.failure:
+                raise run.failure
+            run.count(until, history)
+            goal, values = -1, np.full(reading.q.shape, np.nan)
+            if plan.directed:
+                aim = jax.device_get(aims(plan, numbers, device, memories, until))
+                goal, values = run.aim(history, *jax.tree.map(own, aim))
+            return Moment(
+                until, int(state[lane]), run.tally, run.visits, run.last.q, float(reading.beta), goal, values,
+                run.last.reward_model.ravel(), run.reward_counts,
+            )  # fmt: skip
+
+        return move
 
     def _policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
         """The greedy policy of a run with these codes and this network of action values."""
@@ -248,51 +291,87 @@ class Run:
     """One seed on the host: the returns of its policies at recording points, and its record at the end."""
 
     def __init__(self, job: DeepJob, seed: int) -> None:
+        world = job.world
         self.job, self.keys, self.clock = job, stream_keys(seed), 0
-        self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
+        self.evaluator, self.values, self.betas = new_evaluator(world), list[float](), list[float]()
+        self.pair_of = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))  # outcome → pair
+        self.step, self.tally, self.visits = 0, Tally(), np.zeros(world.n_states * world.n_actions, np.int64)
+        self.reward_counts = np.zeros(world.n_env_pairs, np.int64)
         self.last: Any = None
         self.failure: MonMDPError | None = None
         self.seed = seed
         self.policy: Policy | None = None
 
-    def evaluate(self, step: int, reading: Reading) -> None:
-        """Evaluate the greedy policy of q [S, A]; a run whose losses or values are not finite has failed."""
-        world, episodes, value = self.job.world, self.job.episodes, np.nan
-        q = np.asarray(reading.q, np.float64)
+    def accept(self, step: int, reading: Reading) -> None:
+        """Keep what was read; a run whose losses or values are not finite has failed."""
+        q, model = (np.asarray(table, np.float64) for table in (reading.q, reading.reward_model))
+        self.last = reading._replace(q=q, reward_model=model)
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(reading.loss))):
             name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self.seed}"
             self.failure = self.failure or MonMDPError(
                 f"{name}, diverged before step {step:,}: a loss or value is not finite; choose a smaller learning_rate."
             )
-        elif episodes == 0:
-            value = exact_return(world, q, self.evaluator)
-        elif episodes > 0:
-            value, self.clock = sampled_return(world, q, episodes, self.keys.evaluation, self.clock)
+
+    def evaluate(self, step: int, reading: Reading) -> None:
+        """Evaluate the greedy policy of q [S, A], unless the run has failed."""
+        world, episodes, value = self.job.world, self.job.episodes, np.nan
+        self.accept(step, reading)
+        if episodes == 0 and not self.failure:
+            value = exact_return(world, self.last.q, self.evaluator)
+        elif episodes > 0 and not self.failure:
+            value, self.clock = sampled_return(world, self.last.q, episodes, self.keys.evaluation, self.clock)
         self.values.append(float(value))
-        self.last = reading._replace(q=q)
         self.betas.append(float(reading.beta))
 
-    def finished(self, outcomes: Integers, observed: Booleans, exploring: Booleans) -> Finished:
+    def count(self, until: int, history: History) -> None:
+        """Count the steps up to one, from what the device recorded [steps]."""
+        world = self.job.world
+        for step in range(self.step, until):
+            outcome = int(history.outcome[step])
+            pair = int(self.pair_of[outcome])
+            self.visits[pair] += 1
+            mean, noise = float(world.env_reward[outcome]), float(world.reward_noise[outcome])
+            env_reward = draw_reward(mean, noise, self.keys.noise, step)
+            transition = Transition(
+                step, pair // world.n_actions, pair % world.n_actions, int(world.env_pair[pair]),
+                int(world.next_state[outcome]), bool(world.terminated[outcome]), np.nan,
+                float(world.monitor_reward[outcome]),
+            )  # fmt: skip
+            shown, new, explores = history.observed[step], self.visits[pair] == 1, history.exploring[step]
+            self.tally = count_step(self.tally, transition, env_reward, bool(shown), bool(new), bool(explores))
+            self.reward_counts[transition.env_pair] += history.known[step]
+        self.step = until
+
+    def aim(self, history: History, goal: int, reach: Floats) -> tuple[int, Floats]:
+        """The goal, a pair of codes, as a pair of the world, and the values [S, A] that lead to it; -1 for none."""
+        n_actions, values = self.job.world.n_actions, np.array(reach, np.float64)
+        if goal < 0:
+            return -1, np.full(values.shape, np.nan)
+        first = int((history.pair[: self.step] // n_actions == goal // n_actions).argmax())  # a step that began there
+        state, action = int(self.pair_of[history.outcome[first]]) // n_actions, int(goal) % n_actions
+        values[state] = np.arange(n_actions) == action
+        return state * n_actions + action, values
+
+    def remarks(self, history: History) -> list[tuple[int, str]]:
+        """Environment pairs whose reward was given up, and why."""
+        world, codes = self.job.world, history.env_pair
+        monitor_pairs = history.monitor * world.n_monitor_actions + history.action % world.n_monitor_actions
+        pairs = {
+            int(world.env_pair[self.pair_of[history.outcome[(codes == code).argmax()]]]): missed
+            for code, missed in given_up(codes, monitor_pairs, history.observed).items()
+        }
+        return [(pair, given_up_remark(pairs[pair])) for pair in sorted(pairs)]
+
+    def finished(self, history: History) -> Finished:
         """The record and final tables, from what the device recorded at every step [steps]."""
-        world, record, tally, step = self.job.world, new_record(len(self.job.point_steps)), Tally(), 0
-        pairs = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))[outcomes]
-        visits = np.zeros(world.n_states * world.n_actions, np.int64)
-        for point, until in enumerate(self.job.point_steps[: len(self.values)]):
-            while step < until:
-                pair, outcome = int(pairs[step]), int(outcomes[step])
-                visits[pair] += 1
-                mean, noise = float(world.env_reward[outcome]), float(world.reward_noise[outcome])
-                env_reward = draw_reward(mean, noise, self.keys.noise, step)
-                transition = Transition(
-                    step, pair // world.n_actions, pair % world.n_actions, int(world.env_pair[pair]),
-                    int(world.next_state[outcome]), bool(world.terminated[outcome]), np.nan,
-                    float(world.monitor_reward[outcome]),
-                )  # fmt: skip
-                shown, new, explores = bool(observed[step]), bool(visits[pair] == 1), bool(exploring[step])
-                tally = count_step(tally, transition, env_reward, shown, new, explores)
-                step += 1
-            record_point(record, point, step, tally, self.betas[point], self.values[point])
-        last = self.last
-        tables = {"visits": visits[: world.n_acting_states * world.n_actions], "q": last.q[: world.n_acting_states]}
-        tables |= {"reward_model": last.reward_model.ravel().astype(np.float64), "policy": self.policy}
-        return record, {**tables, "remarks": []}
+        world, last, record = self.job.world, self.last, new_record(len(self.job.point_steps))
+        for point, until in enumerate(map(int, self.job.point_steps[: len(self.values)])):
+            self.count(until, history)
+            record_point(record, point, until, self.tally, self.betas[point], self.values[point])
+        tables = {
+            "visits": self.visits[: world.n_acting_states * world.n_actions],
+            "q": last.q[: world.n_acting_states],
+        }
+        tables |= {"reward_model": last.reward_model.ravel(), "policy": self.policy}
+        steps = History(*(field[: self.step] for field in history))
+        return record, {**tables, "remarks": self.remarks(steps) if self.job.plan.directed else []}

@@ -1,0 +1,50 @@
+"""What the reach network says about one goal, for `watch` and the page.
+
+goal = the one that the agent keeps, else the one that it would choose now (`goals`)
+value(x, b) = Ŝ(x, b; g) of a goal (g, a) in every state x; in g itself 1 for b = a, else 0
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from monmdp.deep.goals import choose_goal
+from monmdp.deep.learner import Memory, Numbers, Plan, joined, picture, scaled
+from monmdp.deep.networks import network
+from monmdp.deep.reach import reach_logits
+from monmdp.deep.world import Device
+
+
+class Aim(NamedTuple):
+    """The goals of some runs [runs], pairs of codes, and Ŝ of all states toward them [runs, S, A]."""
+
+    goal: jax.Array
+    reach: jax.Array
+
+
+@partial(jax.jit, static_argnums=0)
+def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Aim:
+    """The goals at a step, of agents that explore toward goals; -1 before the first step."""
+
+    def one(memory: Memory) -> Aim:
+        layers, monitor, row = (
+            memory.networks["reach"],
+            device.monitor_state[memory.state],
+            device.env_state[memory.state],
+        )
+        inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
+        reach = jax.nn.sigmoid(reach_logits(layers, inputs, plan.n_actions))
+        here = memory.code * plan.n_monitor_states + monitor
+        keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
+        goal = jnp.where(keeps, memory.goal, choose_goal(memory.visits, memory.seen, reach, here))
+
+        def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
+            return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]
+
+        toward = [*layers[:-1], jax.tree.map(of_goal, layers[-1])]
+        everywhere = joined(plan, scaled(memory.codes, numbers.observations)[device.env_state], device.monitor_state)
+        return Aim(jnp.where(memory.seen.any(), goal, -1), jax.nn.sigmoid(network(toward, everywhere)))
+
+    return jax.vmap(one)(memories)
