@@ -248,30 +248,50 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     return memory._replace(networks=networks, slow=slow, moments=moments, loss=losses)
 
 
-def one_step(
-    plan: Plan, numbers: Numbers, device: Device, draws: Draws, step: jax.Array, memory: Memory
-) -> Memory:  # fmt: skip
-    """One step of a run, without learning."""
-    monitor, row = device.monitor_state[memory.state], device.env_state[memory.state]
+class Seen(NamedTuple):
+    """What a step of any world shows. picture, monitor: those after the step; start: the picture with which the next
+    episode begins, the same as `picture` unless this one has ended. Pictures are rows of the table of observations."""
+
+    picture: jax.Array
+    monitor: jax.Array
+    start: jax.Array
+    outcome: jax.Array
+    env_reward: jax.Array
+    monitor_reward: jax.Array
+    observed: jax.Array
+    terminated: jax.Array
+    ended: jax.Array
+
+
+def decide(
+    plan: Plan, numbers: Numbers, memory: Memory, row: jax.Array, monitor: jax.Array, step: jax.Array
+) -> tuple[Memory, Choice]:
+    """What happens before a step of the world: see a picture, the row of a table, and choose an action."""
     here = memory.code * plan.n_monitor_states + monitor
     memory = memory._replace(seen=memory.seen.at[here].set(True))
     inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
-    choice = act(plan, numbers, memory, inputs, here, step)
-    result = take_step(device, draws, step, memory.state * plan.n_actions + choice.action)
-    elapsed = memory.elapsed + 1
-    ended = result.terminated | (elapsed == device.step_limit)
-    next_row, next_monitor = device.env_state[result.next_state], device.monitor_state[result.next_state]
-    after = picture(numbers, memory.key, next_row, step + jnp.where(ended, plan.steps + 1, 1))
+    return memory, act(plan, numbers, memory, inputs, here, step)
+
+
+def remember(
+    plan: Plan,
+    numbers: Numbers,
+    memory: Memory,
+    row: jax.Array,
+    monitor: jax.Array,
+    choice: Choice,
+    seen: Seen,
+    step: jax.Array,
+) -> Memory:
+    """What happens after a step of the world, taken in a picture and monitor state: encode, store and count."""
+    after = picture(numbers, memory.key, seen.picture, step + jnp.where(seen.ended, plan.steps + 1, 1))
     next_code, codes = encode(memory.codes, after, numbers.squared_radius)
+    fresh, fresh_codes = encode(codes, picture(numbers, memory.key, seen.start, step + 1), numbers.squared_radius)
+    code = jnp.where(seen.ended, fresh, next_code)
+    codes = jax.tree.map(lambda new, old: jnp.where(seen.ended, new, old), fresh_codes, codes)
 
-    state = jnp.where(ended, start_state(device, draws.start[memory.episode]), result.next_state)
-    fresh, fresh_codes = encode(
-        codes, picture(numbers, memory.key, device.env_state[state], step + 1), numbers.squared_radius
-    )
-    code = jnp.where(ended, fresh, next_code)
-    codes = jax.tree.map(lambda new, old: jnp.where(ended, new, old), fresh_codes, codes)
-
-    known = result.observed | (numbers.sees_everything > 0.0)
+    here = memory.code * plan.n_monitor_states + monitor
+    known = seen.observed | (numbers.sees_everything > 0.0)
     env_pair = memory.code * plan.n_env_actions + choice.action // (plan.n_actions // plan.n_env_actions)
     entry = History(
         picture=row,
@@ -279,16 +299,16 @@ def one_step(
         action=choice.action,
         pair=here * plan.n_actions + choice.action,
         env_pair=env_pair,
-        next_picture=next_row,
-        next_monitor=next_monitor,
-        next_goal=next_code * plan.n_monitor_states + next_monitor,
-        outcome=result.outcome,
-        env_reward=jnp.where(known, result.env_reward, 0.0),
-        monitor_reward=result.monitor_reward,
+        next_picture=seen.picture,
+        next_monitor=seen.monitor,
+        next_goal=next_code * plan.n_monitor_states + seen.monitor,
+        outcome=seen.outcome,
+        env_reward=jnp.where(known, seen.env_reward, 0.0),
+        monitor_reward=seen.monitor_reward,
         known=known,
-        observed=result.observed,
-        terminated=result.terminated,
-        ended=ended,
+        observed=seen.observed,
+        terminated=seen.terminated,
+        ended=seen.ended,
         exploring=choice.exploring,
     )
     return memory._replace(
@@ -296,13 +316,35 @@ def one_step(
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
-        state=state,
         code=code.astype(jnp.int32),
-        elapsed=jnp.where(ended, 0, elapsed),
-        episode=memory.episode + ended,
-        goal=jnp.where(ended, -1, choice.goal),
+        goal=jnp.where(seen.ended, -1, choice.goal),
         goal_age=choice.goal_age,
     )
+
+
+def one_step(
+    plan: Plan, numbers: Numbers, device: Device, draws: Draws, step: jax.Array, memory: Memory
+) -> Memory:  # fmt: skip
+    """One step of a run in a problem on the device, without learning."""
+    row, monitor = device.env_state[memory.state], device.monitor_state[memory.state]
+    memory, choice = decide(plan, numbers, memory, row, monitor, step)
+    result = take_step(device, draws, step, memory.state * plan.n_actions + choice.action)
+    elapsed = memory.elapsed + 1
+    ended = result.terminated | (elapsed == device.step_limit)
+    state = jnp.where(ended, start_state(device, draws.start[memory.episode]), result.next_state)
+    seen = Seen(
+        picture=device.env_state[result.next_state],
+        monitor=device.monitor_state[result.next_state],
+        start=device.env_state[state],
+        outcome=result.outcome,
+        env_reward=result.env_reward,
+        monitor_reward=result.monitor_reward,
+        observed=result.observed,
+        terminated=result.terminated,
+        ended=ended,
+    )
+    memory = remember(plan, numbers, memory, row, monitor, choice, seen, step)
+    return memory._replace(state=state, elapsed=jnp.where(ended, 0, elapsed), episode=memory.episode + ended)
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=4)
