@@ -128,8 +128,9 @@ def test_compilation_is_announced(problem):
 
 
 def test_a_run_that_diverges_says_so(problem):
-    run = Run(paper_job(problem, f"DeepDirected({SMALL.replace('0.002', '1.0')})", STEPS, 10), 0)
-    run.job.numbers.learning_rate[...] = np.nan
+    job = paper_job(problem, DIRECTED, STEPS, 10)
+    job.numbers.learning_rate[...] = np.nan
+    run = Run(job, 0)
     with pytest.raises(MonMDPError, match=r"diverged before step 5: .* choose a smaller learning_rate"):
         run.advance(5)
 
@@ -168,9 +169,9 @@ def test_remarks_name_the_rewards_that_can_never_be_observed():
     """With the steps of a random policy in place of a run, and the sentences of DirectedModel."""
     problem = monmdp.make("Loop", "Ask(never_observable=[(0, 0), (2, 1)])")
     job, rng, n = paper_job(problem, DIRECTED, 6000, 10), np.random.default_rng(0), 6000
-    world, run = job.world, DeepRun(job, 0)
-    outcome = rng.choice(np.flatnonzero(run.pair_of < world.n_acting_states * world.n_actions), n)
-    state, action = np.divmod(run.pair_of[outcome], world.n_actions)
+    world, run = job.world, DeepRun(job, 0, np.zeros(2, np.int64))
+    state, action = rng.integers(world.n_acting_states, size=n), rng.integers(world.n_actions, size=n)
+    outcome = world.offsets[state * world.n_actions + action]  # the only one
     parts = {
         "monitor": world.monitor_state[state],
         "action": action,
@@ -178,8 +179,8 @@ def test_remarks_name_the_rewards_that_can_never_be_observed():
         "outcome": outcome,
         "observed": rng.random(n) < world.observe_probability[outcome],
     }
-    history = History(**dict.fromkeys(History._fields) | parts)
-    remarks = [job._sentence(*remark).partition(":") for remark in run.remarks(history)]
+    run.history = History(**dict.fromkeys(History._fields) | parts)
+    remarks = [job._sentence(*remark).partition(":") for remark in run.remarks()]
     hidden = {f"The reward of {a} in {s} was given up" for s, a in monmdp.solve(problem).hidden_rewards}
     assert len(remarks) == len(hidden) > 5
     assert {start for start, _, _ in remarks} == hidden

@@ -22,10 +22,10 @@ q_targets, q_loss, modelled_rewards = (
     jax.jit(values.q_loss),
     jax.jit(rewards.modelled_rewards),
 )
-reach_targets = jax.jit(reach.reach_targets, static_argnums=5)
-reach_loss = jax.jit(reach.reach_loss, static_argnums=5)
+reach_targets, reach_loss = jax.jit(reach.reach_targets), jax.jit(reach.reach_loss)
 BINS = np.array([-2.0, 0.0, 1.0, 3.0])
 N_ACTIONS, N_GOALS, N_INPUTS = 3, 5, 4
+ALL = jnp.ones(N_ACTIONS, bool)
 
 
 def layers_of(outputs, seed=0):
@@ -104,7 +104,7 @@ def test_q_targets_and_loss(batch):
     rewards, discounts = np.array([0.0, 1.0, -0.5, 2.0, 0.3, 0.0]), np.array([0.9, 0.0, 0.9, 0.9, 0.0, 0.9])
     best = values_of(layers, ahead).argmax(1)
     expected = rewards + discounts * values_of(slow, ahead)[np.arange(6), best]
-    targets = q_targets(layers, slow, rewards, ahead, discounts, jnp.array(BINS))
+    targets = q_targets(layers, slow, rewards, ahead, discounts, ALL, jnp.array(BINS))
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
     weights, logits = np.array([1.0, 0, 1, 1, 0, 1]), forward(layers, x).reshape(6, N_ACTIONS, -1)
     losses = [cross_entropy(logits[i, a], expected[i]) for i, a in enumerate(actions)]
@@ -130,12 +130,12 @@ def test_reach_targets_and_loss(batch):
         for g in range(N_GOALS):
             chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1]).reshape(N_ACTIONS, N_GOALS)[:, g]))
             expected[i, g] = 1.0 if next_goals[i] == g else 0.0 if ended[i] else 0.95 * chances.max()
-    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, N_ACTIONS)
+    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, ALL)
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
     visited = np.array([True, True, False, True, False])
     p = 1.0 / (1.0 + np.exp(-forward(layers, x).reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
     entropy = -expected * np.log(p) - (1.0 - expected) * np.log(1.0 - p)
-    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), N_ACTIONS)
+    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), ALL)
     np.testing.assert_allclose(loss, entropy[:, visited].mean(), rtol=1e-7)
 
 
@@ -146,7 +146,7 @@ def test_gradients_agree_with_finite_differences(batch):
     cases = {
         "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
         "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
-        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), N_ACTIONS)),
+        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), ALL)),
     }
     for name, (outputs, loss) in cases.items():
         layers = layers_of(outputs, 6)
@@ -214,7 +214,7 @@ def test_goals():
 def test_steps_are_those_of_the_plain_simulation(environment, monitor):
     problem, seed, n = monmdp.make(environment, monitor), 5, 300
     arrays, simulation = compact(problem), Simulation(problem, seed)
-    device, draws = world.on_device(arrays), world.draws_of(seed, n, noisy=True)
+    device, draws = world.on_device(arrays, world.sizes_of(arrays)), world.draws_of(seed, n, noisy=True)
     states, random = np.flatnonzero(problem.reachable), np.random.default_rng(0)
     step = jax.jit(
         lambda t, pair: world.take_step(jax.tree.map(jnp.array, device), jax.tree.map(jnp.array, draws), t, pair)

@@ -4,6 +4,7 @@ from functools import partial
 from threading import Event, Thread
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("jax", reason="the extra deep is not installed")
@@ -14,10 +15,14 @@ import jax
 import monmdp
 from monmdp import MonMDPError
 from monmdp.deep import job as deep_job
+from monmdp.deep import memory
 from monmdp.deep.learner import begin
 from monmdp.deep.memory import LANES, fitting, reserved
-from monmdp.deep.world import Draws, on_device
+from monmdp.deep.world import Draws, on_device, sizes_of
 from monmdp.protocol import paper_job
+from monmdp.study import executors
+from monmdp.study.executors import train_group
+from monmdp.study.sweep import requested
 
 STEPS = 20_000
 RUNNING, STOPPED = np.zeros(1, np.int64), np.ones(1, np.int64)
@@ -26,10 +31,10 @@ RUNNING, STOPPED = np.zeros(1, np.int64), np.ones(1, np.int64)
 def held(job):
     """Bytes of the memory of one run, from the shapes of its arrays."""
     draws = Draws(*(np.zeros((1, STEPS), np.float32) for _ in Draws._fields))
-    memory = jax.eval_shape(
-        partial(begin, job.plan), job.numbers, on_device(job.world), draws, jax.random.split(jax.random.key(0), 1)
-    )
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(memory))
+    device = on_device(job.world, sizes_of(job.world))
+    numbers, device = jax.tree.map(lambda array: array[None], (job.numbers, device))
+    held = jax.eval_shape(partial(begin, job.plan), numbers, device, draws, jax.random.split(jax.random.key(0), 1))
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(held))
 
 
 @pytest.mark.parametrize("agent", ["DeepDirected", "DeepNaive", "DeepDirected(hidden=(512, 32), batch=8, bins=9)"])
@@ -48,7 +53,7 @@ def test_the_estimate_is_more_than_a_run_holds_and_not_much_more(environment, mo
 
 
 def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
-    assert [fitting(1.0, room) for room in (1000, 32, 31.9, 16, 5, 1, 0.9)] == [LANES, LANES, 16, 16, 4, 1, 0]
+    assert [fitting(1.0, room) for room in (1000, 128, 127.9, 64, 5, 1, 0.9)] == [LANES, LANES, 64, 64, 4, 1, 0]
     problem = monmdp.make("Loop", "Ask")
     size = paper_job(problem, "DeepNaive", STEPS).run_bytes
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
@@ -78,3 +83,28 @@ def test_programs_wait_for_memory():
     assert entered[0].is_set()
     with reserved(11, 10, RUNNING):  # alone, since the estimate may be too large
         pass
+
+
+@pytest.fixture
+def four_lanes(monkeypatch):
+    """As on an accelerator: four runs of any problems in a program."""
+    monkeypatch.setattr(deep_job, "accelerated", lambda: True)
+    monkeypatch.setattr(memory, "LANES", 4)
+    monkeypatch.setattr(deep_job, "room", lambda: np.inf)
+
+
+def test_small_problems_share_a_program_and_do_not_change_each_other(four_lanes, tmp_path, monkeypatch):
+    """Loop has five environment actions and RiverSwim two, so that RiverSwim has actions that are never chosen."""
+    agent, size = "DeepDirected(hidden=(16,), batch=8)", {"steps": 60, "points": 2}
+    sweep, groups, train = monmdp.Sweep(["Loop", "RiverSwim"], ["Ask"], [agent], seeds=2, **size), [], train_group
+    assert len({request.job.program for request in requested(sweep)}) == 1
+    monkeypatch.setattr(executors, "train_group", lambda group, *more: groups.append(group) or train(group, *more))
+    assert monmdp.run_sweep(sweep, tmp_path).done == 4
+    assert [[batch.seeds for batch in group] for group in groups] == [[(0, 1), (0, 1)]]
+    for name, n_actions in (("Loop", 10), ("RiverSwim", 4)):
+        alone = monmdp.train(monmdp.make(name, "Ask"), agent, seeds=[1], **size)
+        assert alone.q.shape[-1] == alone.policy().q(np.zeros((1, *alone.policy().shape)), [0]).shape[-1] == n_actions
+        assert alone.visit_counts.sum() == 60
+        rows = monmdp.load(tmp_path).filter((pc.field("environment") == name) & (pc.field("seed") == 1))
+        assert rows["return"].to_pylist() == alone.returns[0].tolist()
+        assert rows["observed"].to_pylist() == alone.observed[0].tolist()

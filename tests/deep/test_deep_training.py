@@ -58,7 +58,8 @@ def curves(problem):
 def trained(job, seeds, points=EARLY):
     """The final tables and records of some seeds, or their errors."""
     job.point_steps = points
-    results = job.run_together(seeds, np.zeros((len(seeds), 2), np.int64), np.zeros(1, np.int64))
+    progress, running = np.zeros((len(seeds), 2), np.int64), np.zeros(1, np.int64)
+    results = job.run_together([(job, seed) for seed in seeds], list(progress), running)
     return [result if isinstance(result, Exception) else (result[0]._asdict(), result[1]) for result in results]
 
 
@@ -274,7 +275,7 @@ def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
     job = pickle.loads(pickle.dumps(paper_job(problem, DIRECTED, STEPS, 10)))
     progress = np.zeros((2, 2), np.int64)
-    job.run_together([0, 2], progress, np.ones(1, np.int64))
+    job.run_together([(job, 0), (job, 2)], list(progress), np.ones(1, np.int64))
     assert (progress[:, 0] < STEPS).all()
 
 

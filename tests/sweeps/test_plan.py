@@ -80,10 +80,10 @@ def test_shards_take_about_equally_long(count):
 
 
 class Counting:
-    """`train_batch` that counts how many batches are trained at the same time, at most."""
+    """`train_group` that counts how many batches are trained at the same time, at most."""
 
     def __init__(self) -> None:
-        self.now, self.most, self.lock, self.train = 0, 0, threading.Lock(), executors.train_batch
+        self.now, self.most, self.lock, self.train = 0, 0, threading.Lock(), executors.train_group
 
     def __call__(self, *arguments):
         with self.lock:
@@ -99,7 +99,7 @@ class Counting:
 @pytest.fixture
 def counting(monkeypatch):
     counting = Counting()
-    monkeypatch.setattr(executors, "train_batch", counting)
+    monkeypatch.setattr(executors, "train_group", counting)
     return counting
 
 

@@ -6,39 +6,39 @@ library's own exact return. What was counted is computed from the steps that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-from monmdp.agents.base import Transition
 from monmdp.agents.goals import given_up_remark
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
 from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
-from monmdp.deep.inside import aims
-from monmdp.deep.learner import Memory, Numbers, Plan, Reading, advance, begin, read
-from monmdp.deep.memory import fitting, reserved, room
+from monmdp.deep.inside import aims, in_world
+from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.memory import accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
-from monmdp.deep.world import Device, Draws, draws_of, on_device
+from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
 from monmdp.kernels.compile import cache_folder, can_be_written
 from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
-from monmdp.kernels.stepping import draw_reward
 from monmdp.machine import readable
-from monmdp.problem import Floats, Integers, MonMDP
+from monmdp.problem import Integers, MonMDP
 from monmdp.rng import stream
 from monmdp.training.job import Finished, Job, Moment, Target
-from monmdp.training.loop import stream_keys
-from monmdp.training.metrics import Tally, count_step, new_record, record_point
+from monmdp.training.loop import fill_record, stream_keys
+from monmdp.training.metrics import Tally, new_record
 
 if TYPE_CHECKING:
     from monmdp.deep.agents import DeepAgent
@@ -52,6 +52,11 @@ if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
 LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
+#: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
+#: states and actions, outcomes of a pair, and numbers of a picture.
+SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_PICTURE = 36, 5, 12, 768
+#: One lock per program: it is compiled once.
+_COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 
 
 class DeepJob(Job):
@@ -79,24 +84,57 @@ class DeepJob(Job):
     @property
     def run_bytes(self) -> int:
         """Approximate size of one run."""
-        size: int = self.agent.memory_bytes(self.world, self.steps, self.view.table.shape[1], self.plan.n_codes)
-        return size
+        n_numbers, sizes = self.numbers.observations.shape[1], self.sizes
+        world = self.world._replace(n_actions=self.plan.n_actions)
+        size: int = self.agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes)
+        return size + 4 * (6 * sizes.outcomes + sizes.states * sizes.actions * sizes.outcomes_of_pair)
 
     @property
     def lanes(self) -> int:  # type: ignore[override]
         """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
-        return 1 if jax.default_backend() == "cpu" else fitting(self.run_bytes, room())
+        return fitting(self.run_bytes, room()) if accelerated() else 1
+
+    @property
+    def program(self) -> Hashable:  # type: ignore[override]
+        """Runs of all jobs with the same value can be trained in one program; a CPU trains one run at a time."""
+        return self._program if accelerated() else None
+
+    @cached_property
+    def _program(self) -> Hashable:
+        numbers = self.numbers
+        return self.plan, self.sizes, numbers.observations.shape, len(numbers.q_bins), numbers.noise is None
+
+    @cached_property
+    def _fills_up(self) -> bool:
+        """Whether the arrays of this problem are filled up to common sizes."""
+        world, sizes = self.world, sizes_of(self.world)
+        small = world.n_env_states <= SMALL_STATES and world.n_actions <= SMALL_ACTIONS * world.n_monitor_actions
+        small &= sizes.outcomes_of_pair <= SMALL_OUTCOMES and not self.view.noise
+        return small and accelerated()
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of the problem's arrays on the device."""
+        own, plan = sizes_of(self.world), self.plan
+        if not self._fills_up:
+            return own
+        # an episode can start in every state, and some states are entered only at the end of one
+        states = 2 * SMALL_STATES * plan.n_monitor_states
+        return Sizes(states, plan.n_actions, states * plan.n_actions * SMALL_OUTCOMES, SMALL_OUTCOMES, states)
 
     @cached_property
     def plan(self) -> Plan:
         """What the program is compiled for."""
         agent, world, spare = self.agent, self.world, SPARE_CODES if self.view.noise else 1
+        n_codes, n_env_actions = spare * world.n_env_states, world.n_actions // world.n_monitor_actions
+        if self._fills_up:
+            n_codes, n_env_actions = SMALL_STATES, SMALL_ACTIONS
         return Plan(
             steps=self.steps,
-            n_codes=spare * world.n_env_states,
+            n_codes=n_codes,
             n_monitor_states=world.n_monitor_states,
-            n_env_actions=world.n_actions // world.n_monitor_actions,
-            n_actions=world.n_actions,
+            n_env_actions=n_env_actions,
+            n_actions=n_env_actions * world.n_monitor_actions,
             hidden=tuple(agent.hidden),
             batch=agent.batch,
             every=agent.every,
@@ -107,13 +145,17 @@ class DeepJob(Job):
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
         agent, (table, noise, _) = self.agent, self.view
+        if self._fills_up:
+            missing = SMALL_PICTURE - table.shape[1] if len(self.view.shape) == 3 else 0
+            table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
             observations=table,
-            noise=noise,
+            n_actions=self.world.n_actions,
+            noise=noise or None,
             squared_radius=radius(noise, table.shape[1]),
             epsilon=epsilon,
             learning_rate=agent.learning_rate,
@@ -132,7 +174,7 @@ class DeepJob(Job):
             ignores=agent.hidden_reward == "ignore",
             sees_everything=agent.sees_everything,
         )
-        return Numbers(*(np.asarray(number, np.float32) for number in numbers))
+        return Numbers(*(None if number is None else np.asarray(number, np.float32) for number in numbers))
 
     @property
     def preparing(self) -> str:  # type: ignore[override]
@@ -142,122 +184,119 @@ class DeepJob(Job):
 
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the program, so that the time of a run does not include it."""
-        if self._prepared:
-            return
-        if announce is not None:
-            announce(self.preparing)
-        self._train([0], self.point_steps[:1], lambda steps, points: None, np.zeros(1, np.int64))
-        self._prepared = True
+        with _COMPILING[self._program]:
+            if self._prepared:
+                return
+            if announce is not None:
+                announce(self.preparing)
+            self._train([(self, 0)], [np.zeros(2, np.int64)], self.point_steps[:1], np.zeros(1, np.int64))
+            self._prepared = True
 
     def run(self, seed: int, record: Any, progress: Integers, stop: Integers) -> Finished:
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
-        (result,) = self.run_together([seed], progress[None], stop)
+        (result,) = self.run_together([(self, seed)], [progress], stop)
         if isinstance(result, Exception):
             raise result
         return result
 
-    def run_together(self, seeds: Sequence[int], progress: Integers, stop: Integers) -> list[Finished | Exception]:
-        """Train some seeds in one program, or in more if two of them have the same place; progress [seeds, 2]."""
-        results: dict[int, Finished | Exception] = {}
-        while len(results) < len(seeds):
-            places: dict[int, int] = {}
-            for index, seed in enumerate(seeds):
-                if index not in results:
-                    places.setdefault(seed % self.lanes, index)
-            rows = list(places.values())
-
-            def report(steps: int, points: int, rows: list[int] = rows) -> None:
-                progress[rows] = steps, points
-
-            trained = self._train([seeds[row] for row in rows], self.point_steps, report, stop)
-            results.update(zip(rows, trained, strict=True))
-        return [results[index] for index in range(len(seeds))]
+    def run_together(
+        self, runs: Sequence[tuple[Job, int]], progress: Sequence[Integers], stop: Integers
+    ) -> list[Finished | Exception]:
+        """Train some runs of this program, at most `lanes`; a run that fails does not stop the others."""
+        return self._train(runs, progress, self.point_steps, stop)
 
     def _train(
-        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
+        self, runs: Sequence[tuple[Any, int]], progress: Sequence[Integers], point_steps: Integers, stop: Integers
     ) -> list[Finished | Exception]:
-        """Train seeds with different places up to some recording points; report: called with steps and points done."""
+        """Train runs up to some recording points."""
         with reserved(self.lanes * self.run_bytes, room(), stop):  # nothing to wait for on a CPU
-            if stop[0]:
-                return self._stopped(seeds)
-            return self._train_now(seeds, point_steps, report, stop)
+            trained = [Run(job, seed, own) for (job, seed), own in zip(runs, progress, strict=True)]
+            if not stop[0]:
+                self._train_now(trained, point_steps, stop)
+        return [run.result(stop) for run in trained]
 
-    def _stopped(self, seeds: Sequence[int]) -> list[Finished | Exception]:
-        """The results of seeds that were stopped."""
-        return [(new_record(len(self.point_steps)), {}) for _ in seeds]
-
-    def _train_now(
-        self, seeds: Sequence[int], point_steps: Integers, report: Callable[[int, int], None], stop: Integers
-    ) -> list[Finished | Exception]:
-        """The same, when there is memory for it."""
-        plan, numbers, device = self.plan, self.numbers, on_device(self.world)
-        draws, memories = self._begin(seeds, device)
-        runs, before = {seed % self.lanes: Run(self, seed) for seed in seeds}, 0
+    def _train_now(self, runs: list[Run], point_steps: Integers, stop: Integers) -> None:
+        """The same, when there is memory for it. While the device trains, the last policies are evaluated."""
+        plan, numbers, device, draws, keys = self._inputs(runs)
+        memories = begin(plan, numbers, device, draws, keys)
+        before = 0
         for point, until in enumerate(map(int, point_steps)):
             while True:  # also before the first step, so that the program is compiled
                 part = min(before + LISTEN_EVERY, until)
                 memories = advance(plan, numbers, device, draws, memories, before, part)
+                for run in runs:
+                    run.evaluate_last()
+                    run.progress[:] = before, point
                 before = part
-                report(before, point)
+                jax.block_until_ready(memories.loss)
                 if stop[0]:
-                    return self._stopped(seeds)
+                    return
                 if before == until:
                     break
-            reading = jax.device_get(read(plan, numbers, device, memories, until))
-            for lane, run in runs.items():
-                run.evaluate(until, Reading(*(array[lane] for array in reading)))
-            report(before, point + 1)
-            if all(run.failure for run in runs.values()):
+            reading = read(plan, numbers, device, memories, until)
+            for lane, run in enumerate(runs):
+                run.last = until, reading, lane
+            if all(run.failure for run in runs):
                 break
         history = jax.device_get(memories.history)
-        for lane, run in runs.items() if self.keeps_policies else ():
-            kept = memories.codes, memories.networks["q"]
-            run.policy = self._policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
-        return [run.failure or run.finished(History(*(field[lane] for field in history))) for lane, run in runs.items()]
+        for lane, run in enumerate(runs):
+            run.evaluate_last()
+            run.history = History(*(field[lane][:before] for field in history))
+            if run.job.keeps_policies:
+                kept = memories.codes, memories.networks["q"]
+                run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
+            run.progress[:] = before, len(point_steps)
 
-    def _begin(self, seeds: Sequence[int], device: Device) -> tuple[Draws, Memory]:
-        """Random numbers and memories of a program with these seeds at their places, filled up with the first."""
-        places = {seed % self.lanes: seed for seed in seeds}
-        lanes = [places.get(place, seeds[0]) for place in range(self.lanes)]
-        noisy = bool(np.any(self.world.reward_noise))
-        draws = Draws(*map(np.stack, zip(*(draws_of(seed, self.steps, noisy) for seed in lanes), strict=True)))
-        keys = np.array([divmod(stream(seed, "agent"), 2**32) for seed in lanes], np.uint32)
-        return draws, begin(self.plan, self.numbers, device, draws, jax.random.wrap_key_data(keys))
+    def _inputs(self, runs: Sequence[Run]) -> tuple[Any, ...]:
+        """The plan and, for every lane of the program, numbers, problem, draws and key; lanes without a run repeat."""
+        lanes = [*runs, *[runs[0]] * (self.lanes - len(runs))]
+        jobs = {run.job: (run.job.numbers, on_device(run.job.world, self.sizes)) for run in runs}
+        draws = {
+            (run.job, run.seed): draws_of(run.seed, self.steps, bool(np.any(run.job.world.reward_noise)))
+            for run in runs
+        }
+        each = [(*jobs[run.job], draws[run.job, run.seed]) for run in lanes]
+        keys = np.array([divmod(stream(run.seed, "agent"), 2**32) for run in lanes], np.uint32)
+        stacked = jax.device_put(jax.tree.map(lambda *arrays: np.stack(arrays), *each))
+        return self.plan, *stacked, jax.random.wrap_key_data(keys)
 
     def follow(self, seed: int) -> Callable[[int], Moment]:
         """A function that trains a seed to a step, in the program of `run`, and returns what is inside it then."""
-        plan, numbers, device, lane = self.plan, self.numbers, on_device(self.world), seed % self.lanes
-        (draws, memories), run, own = self._begin([seed], device), Run(self, seed), itemgetter(lane)
+        run, before = Run(self, seed, np.zeros(2, np.int64)), 0
+        plan, numbers, device, draws, keys = self._inputs([run])
+        memories = begin(plan, numbers, device, draws, keys)
 
         def move(until: int) -> Moment:
-            nonlocal memories
-            before = run.step
+            nonlocal memories, before
             for part in (*range(before + LISTEN_EVERY, until, LISTEN_EVERY), until):  # so that Ctrl-C is heard
                 memories = jax.block_until_ready(advance(plan, numbers, device, draws, memories, before, part))
                 before = part
-            state, history, reading = jax.device_get(
-                (memories.state, memories.history, read(plan, numbers, device, memories, until))
-            )
-            reading, history = jax.tree.map(own, (reading, history))
-            run.accept(until, reading)
+            run.last = until, read(plan, numbers, device, memories, until), 0
+            run.evaluate_last()
             if run.failure:
                 raise run.failure
-            run.count(until, history)
-            goal, values = -1, np.full(reading.q.shape, np.nan)
+            state, history = jax.device_get((memories.state, memories.history))
+            run.history = History(*(field[0][:until] for field in history))
+            tally, visits = run.counted(new_record(1), np.array([until]))
+            goal, values = -1, np.full(run.q.shape, np.nan)
             if plan.directed:
                 aim = jax.device_get(aims(plan, numbers, device, memories, until))
-                goal, values = run.aim(history, *jax.tree.map(own, aim))
+                goal, values = in_world(aim, self.world, plan, run.history, run.pairs)
+            counts = np.bincount(self.world.env_pair[run.pairs], run.history.known, self.world.n_env_pairs)
             return Moment(
-                until, int(state[lane]), run.tally, run.visits, run.last.q, float(reading.beta), goal, values,
-                run.last.reward_model.ravel(), run.reward_counts,
+                until, int(state[0]), tally, visits, run.q, run.betas[-1], goal, values, run.tables["reward_model"],
+                counts.astype(np.int64),
             )  # fmt: skip
 
         return move
 
-    def _policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
+    def policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
         """The greedy policy of a run with these codes and this network of action values."""
-        problem = self.problem
+        problem, n_numbers = self.problem, self.view.table.shape[1]
         mean, factor, layers = jax.device_get((*scale(codes), layers))
+        first, last, n_outputs = layers[0]["weights"], layers[-1], self.world.n_actions * self.agent.bins
+        layers[0]["weights"] = np.delete(first, np.s_[n_numbers : len(mean)], 0)  # what was filled up
+        layers[-1] = {name: array[..., :n_outputs] for name, array in last.items()}
         return Policy(
             agent=self.agent_name,
             problem=problem.name,
@@ -265,7 +304,7 @@ class DeepJob(Job):
             shape=self.view.shape,
             monitor_states=tuple(map(str, problem.monitor.states)),
             actions=tuple(map(problem.action_label, range(problem.n_actions))),
-            mean=mean,
+            mean=mean[:n_numbers],
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
@@ -290,88 +329,74 @@ def reward_ranges(
 class Run:
     """One seed on the host: the returns of its policies at recording points, and its record at the end."""
 
-    def __init__(self, job: DeepJob, seed: int) -> None:
-        world = job.world
-        self.job, self.keys, self.clock = job, stream_keys(seed), 0
-        self.evaluator, self.values, self.betas = new_evaluator(world), list[float](), list[float]()
-        self.pair_of = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))  # outcome → pair
-        self.step, self.tally, self.visits = 0, Tally(), np.zeros(world.n_states * world.n_actions, np.int64)
-        self.reward_counts = np.zeros(world.n_env_pairs, np.int64)
-        self.last: Any = None
+    def __init__(self, job: DeepJob, seed: int, progress: Integers) -> None:
+        self.job, self.seed, self.progress, self.keys, self.clock = job, seed, progress, stream_keys(seed), 0
+        self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
+        self.last: tuple[int, Reading, int] | None = None
+        self.tables: dict[str, Any] = {}
+        self.q = np.zeros((job.world.n_states, job.world.n_actions))
+        self.history: Any = None  # of the steps done, once they are known
         self.failure: MonMDPError | None = None
-        self.seed = seed
         self.policy: Policy | None = None
 
-    def accept(self, step: int, reading: Reading) -> None:
-        """Keep what was read; a run whose losses or values are not finite has failed."""
-        q, model = (np.asarray(table, np.float64) for table in (reading.q, reading.reward_model))
-        self.last = reading._replace(q=q, reward_model=model)
-        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(reading.loss))):
-            name = f"{self.job.agent_name} in {self.job.problem.name}, seed {self.seed}"
+    def evaluate_last(self) -> None:
+        """Evaluate the greedy policy of the last reading, once; a run whose values are not finite has failed."""
+        if self.last is None:
+            return
+        (step, reading, lane), self.last = self.last, None
+        world, job, value = self.job.world, self.job, np.nan
+        own = Reading(*(np.asarray(array)[lane] for array in reading))
+        q = np.asarray(own.q[: world.n_states, : world.n_actions], np.float64)
+        if not (np.all(np.isfinite(q)) and np.all(np.isfinite(own.loss))):
+            name = f"{job.agent_name} in {job.problem.name}, seed {self.seed}"
             self.failure = self.failure or MonMDPError(
                 f"{name}, diverged before step {step:,}: a loss or value is not finite; choose a smaller learning_rate."
             )
-
-    def evaluate(self, step: int, reading: Reading) -> None:
-        """Evaluate the greedy policy of q [S, A], unless the run has failed."""
-        world, episodes, value = self.job.world, self.job.episodes, np.nan
-        self.accept(step, reading)
-        if episodes == 0 and not self.failure:
-            value = exact_return(world, self.last.q, self.evaluator)
-        elif episodes > 0 and not self.failure:
-            value, self.clock = sampled_return(world, self.last.q, episodes, self.keys.evaluation, self.clock)
+        elif job.episodes == 0:
+            value = exact_return(world, q, self.evaluator)
+        elif job.episodes > 0:
+            value, self.clock = sampled_return(world, q, job.episodes, self.keys.evaluation, self.clock)
+        self.q = q
         self.values.append(float(value))
-        self.betas.append(float(reading.beta))
+        self.betas.append(float(own.beta))
+        env_actions = world.n_actions // world.n_monitor_actions
+        rewards = own.reward_model[: world.n_env_states, :env_actions].ravel().astype(np.float64)
+        self.tables = {"q": q[: world.n_acting_states], "reward_model": rewards}
 
-    def count(self, until: int, history: History) -> None:
-        """Count the steps up to one, from what the device recorded [steps]."""
-        world = self.job.world
-        for step in range(self.step, until):
-            outcome = int(history.outcome[step])
-            pair = int(self.pair_of[outcome])
-            self.visits[pair] += 1
-            mean, noise = float(world.env_reward[outcome]), float(world.reward_noise[outcome])
-            env_reward = draw_reward(mean, noise, self.keys.noise, step)
-            transition = Transition(
-                step, pair // world.n_actions, pair % world.n_actions, int(world.env_pair[pair]),
-                int(world.next_state[outcome]), bool(world.terminated[outcome]), np.nan,
-                float(world.monitor_reward[outcome]),
-            )  # fmt: skip
-            shown, new, explores = history.observed[step], self.visits[pair] == 1, history.exploring[step]
-            self.tally = count_step(self.tally, transition, env_reward, bool(shown), bool(new), bool(explores))
-            self.reward_counts[transition.env_pair] += history.known[step]
-        self.step = until
+    def result(self, stop: Integers) -> Finished | Exception:
+        """The record and final tables; incomplete if the run was stopped."""
+        if self.failure is not None:
+            return self.failure
+        record, world = new_record(len(self.job.point_steps)), self.job.world
+        if self.history is None:
+            return record, {}
+        _, visits = self.counted(record, self.job.point_steps)
+        visits = visits[: world.n_acting_states * world.n_actions]
+        return record, {**self.tables, "visits": visits, "policy": self.policy, "remarks": self.remarks()}
 
-    def aim(self, history: History, goal: int, reach: Floats) -> tuple[int, Floats]:
-        """The goal, a pair of codes, as a pair of the world, and the values [S, A] that lead to it; -1 for none."""
-        n_actions, values = self.job.world.n_actions, np.array(reach, np.float64)
-        if goal < 0:
-            return -1, np.full(values.shape, np.nan)
-        first = int((history.pair[: self.step] // n_actions == goal // n_actions).argmax())  # a step that began there
-        state, action = int(self.pair_of[history.outcome[first]]) // n_actions, int(goal) % n_actions
-        values[state] = np.arange(n_actions) == action
-        return state * n_actions + action, values
+    def counted(self, record: Any, point_steps: Integers) -> tuple[Tally, Integers]:
+        """What was counted in the steps that the device recorded, and visits [S * A]; fills a record."""
+        world, history = self.job.world, self.history
+        visits = np.zeros(world.n_states * world.n_actions, np.int64)
+        points = [np.array(column)[-len(point_steps) :] for column in (self.values, self.betas)]
+        steps = history.outcome, history.observed, history.exploring
+        tally = fill_record(world, *steps, Tally(), self.keys.noise, point_steps, *points, visits, record)
+        return tally, visits
 
-    def remarks(self, history: History) -> list[tuple[int, str]]:
-        """Environment pairs whose reward was given up, and why."""
-        world, codes = self.job.world, history.env_pair
+    @property
+    def pairs(self) -> Integers:
+        """The world's pairs of the steps that the device recorded, [steps]."""
+        offsets = self.job.world.offsets
+        pairs: Integers = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[self.history.outcome]
+        return pairs
+
+    def remarks(self) -> list[tuple[int, str]]:
+        """Environment pairs whose reward an agent that explores toward goals gave up, and why."""
+        world, history = self.job.world, self.history
+        if not self.job.plan.directed:
+            return []
         monitor_pairs = history.monitor * world.n_monitor_actions + history.action % world.n_monitor_actions
-        pairs = {
-            int(world.env_pair[self.pair_of[history.outcome[(codes == code).argmax()]]]): missed
-            for code, missed in given_up(codes, monitor_pairs, history.observed).items()
-        }
-        return [(pair, given_up_remark(pairs[pair])) for pair in sorted(pairs)]
-
-    def finished(self, history: History) -> Finished:
-        """The record and final tables, from what the device recorded at every step [steps]."""
-        world, last, record = self.job.world, self.last, new_record(len(self.job.point_steps))
-        for point, until in enumerate(map(int, self.job.point_steps[: len(self.values)])):
-            self.count(until, history)
-            record_point(record, point, until, self.tally, self.betas[point], self.values[point])
-        tables = {
-            "visits": self.visits[: world.n_acting_states * world.n_actions],
-            "q": last.q[: world.n_acting_states],
-        }
-        tables |= {"reward_model": last.reward_model.ravel(), "policy": self.policy}
-        steps = History(*(field[: self.step] for field in history))
-        return record, {**tables, "remarks": self.remarks(steps) if self.job.plan.directed else []}
+        missed = given_up(history.env_pair, monitor_pairs, history.observed)
+        env_pairs = world.env_pair[self.pairs]
+        named = {int(env_pairs[(history.env_pair == pair).argmax()]): missed[pair] for pair in missed}
+        return [(pair, given_up_remark(named[pair])) for pair in sorted(named)]

@@ -20,7 +20,7 @@ from monmdp.deep.networks import new_layers
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, new_history, weights
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.values import q_loss, q_targets, q_values
+from monmdp.deep.values import best_action, q_loss, q_targets, q_values
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 #: The part of a run's random key for noise; steps have the others.
@@ -49,11 +49,13 @@ class Plan(NamedTuple):
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
 
-    uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only from known
-    rewards, or know hidden ones; else 0.
+    n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
+    there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
+    from known rewards, or know hidden ones; else 0.
     """
 
     observations: Any
+    n_actions: Any
     noise: Any
     squared_radius: Any
     epsilon: Any
@@ -102,13 +104,11 @@ class Memory(NamedTuple):
 
 def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) -> jax.Array:
     """The observation [D] of an environment state with the noise of a moment; the same moment has the same noise."""
-    clean = numbers.observations[row]
-
-    def noisy() -> jax.Array:
-        own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
-        return clean + numbers.noise * jax.random.normal(own, clean.shape)
-
-    return jax.lax.cond(numbers.noise > 0.0, noisy, lambda: clean)
+    clean: jax.Array = numbers.observations[row]
+    if numbers.noise is None:
+        return clean
+    own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
+    return clean + numbers.noise * jax.random.normal(own, clean.shape)
 
 
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
@@ -148,7 +148,7 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
         codes=codes,
-        visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
+        visits=jnp.tile(jnp.where(possible(plan, numbers), 0, jnp.iinfo(jnp.int32).max), (plan.n_goals, 1)),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
         state=state,
@@ -159,6 +159,11 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
         goal_age=zero,
         loss=jnp.zeros(3),
     )
+
+
+def possible(plan: Plan, numbers: Numbers) -> jax.Array:
+    """Whether an action is one of the problem's [A]; impossible ones count as visited infinitely often."""
+    return jnp.arange(plan.n_actions) < numbers.n_actions
 
 
 class Choice(NamedTuple):
@@ -173,13 +178,14 @@ class Choice(NamedTuple):
 def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array, step: jax.Array) -> Choice:
     """Choose an action from what the networks say about inputs [inputs]; here: the goal that the agent is in."""
     any_key, random_key = jax.random.split(jax.random.fold_in(memory.key, 2 * step))
-    anything = jax.random.randint(any_key, (), 0, plan.n_actions)
+    anything = jax.random.randint(any_key, (), 0, numbers.n_actions.astype(jnp.int32))
     slips = jax.random.uniform(random_key) < numbers.epsilon[step]
-    greedy = q_values(memory.networks["q"], inputs, numbers.q_bins).argmax()
+    allowed = possible(plan, numbers)
+    greedy = best_action(q_values(memory.networks["q"], inputs, numbers.q_bins), allowed)
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
     exploring = ratio(step, least_visits(memory.visits, memory.seen)) > numbers.beta_bar
-    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, plan.n_actions))
+    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
     goal = jnp.where(keeps, memory.goal, choose_goal(memory.visits, memory.seen, reach, here))
     age = jnp.where(keeps, memory.goal_age, 0)
@@ -213,7 +219,9 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     rewards = jnp.where(numbers.uses_model > 0.0, modelled, batch.env_reward)
     rewards += batch.monitor_reward + numbers.bonus / jnp.sqrt(jnp.maximum(visits[batch.pair], 1))
     discounts = jnp.where(batch.terminated, 0.0, numbers.discount)
-    targets = q_targets(memory.networks["q"], memory.slow["q"], rewards, next_inputs, discounts, numbers.q_bins)
+    allowed = possible(plan, numbers)
+    q_networks = memory.networks["q"], memory.slow["q"]
+    targets = q_targets(*q_networks, rewards, next_inputs, discounts, allowed, numbers.q_bins)
     used = jnp.where(batch.known, 1.0, 1.0 - numbers.ignores)
 
     seen_pictures = pictures(history.picture[rewarded], rewarded)
@@ -222,7 +230,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     goal_targets = None
     if plan.directed:
         goal_targets = reach_targets(
-            memory.slow["reach"], next_inputs, batch.next_goal, batch.terminated, numbers.goal_discount, plan.n_actions
+            memory.slow["reach"], next_inputs, batch.next_goal, batch.terminated, numbers.goal_discount, allowed
         )
 
     def total(networks: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
@@ -231,7 +239,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
             reward_loss(
                 networks["reward"], seen_pictures, seen_actions, seen_rewards, any_known, numbers.reward_bins
             ),
-            reach_loss(networks["reach"], inputs, batch.action, goal_targets, memory.seen, plan.n_actions)
+            reach_loss(networks["reach"], inputs, batch.action, goal_targets, memory.seen, allowed)
             if plan.directed else jnp.zeros(()),
         ]  # fmt: skip
         return sum(losses, jnp.zeros(())), jnp.stack(losses)
@@ -351,20 +359,20 @@ def one_step(
 def advance(
     plan: Plan, numbers: Numbers, device: Device, draws: Draws, memories: Memory, start: jax.Array, until: jax.Array
 ) -> Memory:
-    """Train some runs, with their draws and memories [runs, …], from one step to another."""
-    stepping, learning = partial(one_step, plan, numbers, device), partial(learn, plan, numbers)
+    """Train some runs, each with its numbers, problem, draws and memory [runs, …], from one step to another."""
+    own, stepping, learning = (numbers, device, draws), partial(one_step, plan), partial(learn, plan)
     single = len(memories.state) == 1
     if single:  # without an axis of runs, multiplications of matrices are faster
-        draws, memories = jax.tree.map(lambda array: array[0], (draws, memories))
+        own, memories = jax.tree.map(lambda array: array[0], (own, memories))
     else:
-        stepping, learning = jax.vmap(stepping, (0, None, 0)), jax.vmap(learning, (0, None))
+        stepping, learning = jax.vmap(stepping, (0, 0, 0, None, 0)), jax.vmap(learning, (0, 0, None))
 
     def both(step: jax.Array, memories: Memory) -> Memory:
-        memories = stepping(draws, step, memories)
+        memories = stepping(*own, step, memories)
         if plan.every == 1:
-            return learning(memories, step)
+            return learning(own[0], memories, step)
         due = step % plan.every == plan.every - 1
-        return jax.lax.cond(due, lambda all: learning(all, step), lambda all: all, memories)
+        return jax.lax.cond(due, lambda all: learning(own[0], all, step), lambda all: all, memories)
 
     trained = jax.lax.fori_loop(start, until, both, memories)
     return jax.tree.map(lambda array: array[None], trained) if single else trained
@@ -373,7 +381,7 @@ def advance(
 @partial(jax.jit, static_argnums=0)
 def begin(plan: Plan, numbers: Numbers, device: Device, draws: Draws, keys: jax.Array) -> Memory:
     """The memories of some runs before their first step."""
-    return jax.vmap(partial(new_memory, plan, numbers, device))(draws, keys)
+    return jax.vmap(partial(new_memory, plan))(numbers, device, draws, keys)
 
 
 class Reading(NamedTuple):
@@ -389,7 +397,7 @@ class Reading(NamedTuple):
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
     """The action values of all states, from their pictures without noise, and what else is recorded."""
 
-    def one(memory: Memory) -> Reading:
+    def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
         inputs = joined(plan, pictures[device.env_state], device.monitor_state)
         beta = ratio(step, least_visits(memory.visits, memory.seen)) if plan.directed else jnp.nan
@@ -400,4 +408,4 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
             memory.loss,
         )
 
-    return jax.vmap(one)(memories)
+    return jax.vmap(one)(numbers, device, memories)

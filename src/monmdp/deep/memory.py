@@ -9,14 +9,19 @@ import jax
 
 from monmdp.problem import Integers
 
-#: Runs in one program on an accelerator. Seed s is always run s mod LANES of it, and missing runs are filled up:
-#: rounding depends on the place and the number of runs, but not on what the others do.
-LANES = 32
+#: Runs in one program on an accelerator. Missing runs are filled up: rounding depends on the number of runs, but not
+#: on what the others do.
+LANES = 128
 #: Fraction of the accelerator's memory that runs may use.
 SHARE = 0.9
 
 _changed = Condition()
 _used = 0.0
+
+
+def accelerated() -> bool:
+    """Whether programs run on an accelerator, which trains many runs as fast as one."""
+    return jax.default_backend() != "cpu"
 
 
 def room() -> float:

@@ -15,10 +15,10 @@ from monmdp.deep.networks import Layers, network
 FIRST_LOGIT = -3.9
 
 
-def reach_logits(layers: Layers, inputs: jax.Array, n_actions: int) -> jax.Array:
-    """Logits of Ŝ, [..., A, goals]."""
+def reach_logits(layers: Layers, inputs: jax.Array, possible: jax.Array) -> jax.Array:
+    """Logits of Ŝ, [..., A, goals]; possible [A]: whether the problem has an action."""
     outputs = network(layers, inputs)
-    return outputs.reshape(*outputs.shape[:-1], n_actions, -1)
+    return jnp.where(possible[:, None], outputs.reshape(*outputs.shape[:-1], len(possible), -1), -jnp.inf)
 
 
 def reach_targets(
@@ -27,18 +27,18 @@ def reach_targets(
     next_goals: jax.Array,
     terminated: jax.Array,
     discount: jax.Array,
-    n_actions: int,
+    possible: jax.Array,
 ) -> jax.Array:
     """Targets [n, goals]; slow: the target network; next_goals [n]: the goal that the next state is."""
-    ahead = jax.nn.sigmoid(reach_logits(slow, next_inputs, n_actions).max(-2))
+    ahead = jax.nn.sigmoid(reach_logits(slow, next_inputs, possible).max(-2))
     later = jnp.where(terminated[:, None], 0.0, discount * ahead)
     return jnp.where(jnp.arange(ahead.shape[-1]) == next_goals[:, None], 1.0, later)
 
 
 def reach_loss(
-    layers: Layers, inputs: jax.Array, actions: jax.Array, targets: jax.Array, visited: jax.Array, n_actions: int
+    layers: Layers, inputs: jax.Array, actions: jax.Array, targets: jax.Array, visited: jax.Array, possible: jax.Array
 ) -> jax.Array:
     """The mean binary cross-entropy over steps and visited goals [goals]."""
-    logits = reach_logits(layers, inputs, n_actions)[jnp.arange(len(actions)), actions]
+    logits = reach_logits(layers, inputs, possible)[jnp.arange(len(actions)), actions]
     losses = jax.nn.softplus(logits) - targets * logits
     return (visited * losses).sum() / (len(actions) * jnp.maximum(visited.sum(), 1))

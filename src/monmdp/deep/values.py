@@ -22,11 +22,22 @@ def q_values(layers: Layers, inputs: jax.Array, bins: jax.Array) -> jax.Array:
     return heads.value(q_logits(layers, inputs, len(bins)), bins)
 
 
+def best_action(q: jax.Array, possible: jax.Array) -> jax.Array:
+    """The action [...] with the largest value of q [..., A] that is possible [A]."""
+    return jnp.where(possible, q, -jnp.inf).argmax(-1)
+
+
 def q_targets(
-    layers: Layers, slow: Layers, rewards: jax.Array, next_inputs: jax.Array, discounts: jax.Array, bins: jax.Array
+    layers: Layers,
+    slow: Layers,
+    rewards: jax.Array,
+    next_inputs: jax.Array,
+    discounts: jax.Array,
+    possible: jax.Array,
+    bins: jax.Array,
 ) -> jax.Array:
-    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination."""
-    best = q_values(layers, next_inputs, bins).argmax(-1)
+    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination; possible [A]: actions."""
+    best = best_action(q_values(layers, next_inputs, bins), possible)
     ahead = jnp.take_along_axis(q_values(slow, next_inputs, bins), best[:, None], -1)[:, 0]
     return rewards + discounts * ahead
 

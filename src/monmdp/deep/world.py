@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from monmdp import rng
-from monmdp.kernels.random import normal, uniform
+from monmdp.kernels.random import normals, uniforms
 from monmdp.world import World
 
 
@@ -52,14 +52,43 @@ class Step(NamedTuple):
     terminated: jax.Array
 
 
-def on_device(world: World) -> Device:
-    """The arrays of a world, in single precision."""
-    sizes = np.diff(world.offsets)
-    places = world.offsets[:-1, None] + np.arange(max(int(sizes.max()) - 1, 1))
-    inside = np.arange(places.shape[1]) < sizes[:, None] - 1
+class Sizes(NamedTuple):
+    """Sizes of the arrays of a problem on the device; problems of equal sizes can share a program."""
+
+    states: int
+    actions: int
+    outcomes: int
+    outcomes_of_pair: int
+    start_states: int
+
+
+def sizes_of(world: World) -> Sizes:
+    """The sizes of a world."""
+    largest = int(np.diff(world.offsets).max())
+    return Sizes(world.n_states, world.n_actions, len(world.next_state), largest, len(world.start_states))
+
+
+def on_device(world: World, sizes: Sizes) -> Device:
+    """The arrays of a world in single precision, filled up to these sizes with what is never reached."""
+    counts = np.diff(world.offsets)
+    places = world.offsets[:-1, None] + np.arange(max(sizes.outcomes_of_pair - 1, 1))
+    inside = np.arange(places.shape[1]) < counts[:, None] - 1
     cumulative = np.where(inside, world.cumulative[np.where(inside, places, 0)], np.inf)
-    arrays = {name: getattr(world, name) for name in Device._fields if name in World._fields}
-    device = Device(**arrays | {"first": world.offsets[:-1], "cumulative": cumulative})
+    pairs, lengths = (world.n_states, world.n_actions), {"monitor_state": sizes.states, "env_state": sizes.states}
+    lengths |= {"start_states": sizes.start_states, "start_cumulative": sizes.start_states}
+
+    def filled(name: str, array: np.ndarray) -> np.ndarray:
+        missing = lengths.get(name, sizes.outcomes) - len(array)
+        return np.concatenate([array, np.full(missing, np.inf if name == "start_cumulative" else 0, array.dtype)])
+
+    def by_pair(array: np.ndarray) -> np.ndarray:
+        missing = (0, sizes.states - pairs[0]), (0, sizes.actions - pairs[1])
+        wide = np.pad(array.reshape(*pairs, -1), (*missing, (0, 0)))
+        return wide.reshape(sizes.states * sizes.actions, -1)
+
+    arrays = {name: filled(name, getattr(world, name)) for name in Device._fields[2:-1]}
+    first = by_pair(world.offsets[:-1])[:, 0]
+    device = Device(first=first, cumulative=by_pair(cumulative), **arrays, step_limit=world.step_limit)
     return Device(*(_single(np.asarray(array)) for array in device))
 
 
@@ -70,14 +99,10 @@ def _single(array: np.ndarray) -> np.ndarray:
 
 def draws_of(seed: int, steps: int, noisy: bool) -> Draws:
     """The random numbers of a seed; without reward noise, those of "noise" are not needed."""
-
-    def drawn(role: str, draw: Any, n: int) -> np.ndarray:
-        key = np.uint64(rng.stream(seed, role))
-        return np.fromiter((draw(key, index) for index in range(n)), np.float32, n)
-
-    noise = drawn("noise", normal, steps) if noisy else np.zeros(steps, np.float32)
-    parts = {role: drawn(role, uniform, steps + (role == "start")) for role in ("start", "world", "observe")}
-    return Draws(**parts, noise=noise)
+    keys = {role: np.uint64(rng.stream(seed, role)) for role in Draws._fields}
+    noise = normals(keys["noise"], steps) if noisy else np.zeros(steps, np.float32)
+    start, world, observe = (uniforms(keys[role], steps + (role == "start")) for role in ("start", "world", "observe"))
+    return Draws(start, world, observe, noise)
 
 
 def start_state(device: Device, draw: jax.Array) -> jax.Array:

@@ -32,6 +32,24 @@ def normal(key, index):
 
 
 @kernel
+def uniforms(key, n):
+    """The first n uniform draws of a stream."""
+    draws = np.empty(n, np.float32)
+    for index in range(n):
+        draws[index] = uniform(key, index)
+    return draws
+
+
+@kernel
+def normals(key, n):
+    """The first n standard normal draws of a stream."""
+    draws = np.empty(n, np.float32)
+    for index in range(n):
+        draws[index] = normal(key, index)
+    return draws
+
+
+@kernel
 def choose_best(values, key, index):
     """The position of the largest of values [A]; draw number `index` of the stream decides among exact ties."""
     best, count = values[0], 1

@@ -7,7 +7,7 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
@@ -81,53 +81,82 @@ class Threads(Executor):
     def train(self, batches: Sequence[Batch], deliver: Deliver, watch: Watch) -> None:
         """Keep all threads busy while there is memory; at an error, stop every seed and deliver the finished ones."""
         max(batches, key=lambda batch: batch.memory).job.workers(1)  # raises an error if a seed needs too much memory
-        waiting, room = deque(batches), int(available_bytes() * SHARE)
-        running: dict[Future[Outcome], Batch] = {}
+        waiting, room = deque(together(batches)), int(available_bytes() * SHARE)
+        running: dict[Future[list[Outcome]], list[Batch]] = {}
         pool, stop = ThreadPoolExecutor(self.threads), np.zeros(1, np.int64)
         try:
             while waiting or running:
-                used = sum(batch.memory for batch in running.values())
+                used = sum(_memory(group) for group in running.values())
                 while waiting and len(running) < self.threads:
-                    if running and used + waiting[0].memory > room:
+                    if running and used + _memory(waiting[0]) > room:
                         break
-                    batch = waiting.popleft()
-                    used += batch.memory
-                    running[pool.submit(train_batch, batch, stop, self._fail_fast)] = batch
+                    group = waiting.popleft()
+                    used += _memory(group)
+                    running[pool.submit(train_group, group, stop, self._fail_fast)] = group
                 finished, _ = wait(running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
                 for future in finished:
                     del running[future]
-                    deliver(future.result())
+                    for outcome in future.result():
+                        deliver(outcome)
                 watch()
         finally:
             stop[0] = 1
             pool.shutdown(wait=True)
             for future in running:
                 if future.exception() is None:
-                    deliver(future.result())
+                    for outcome in future.result():
+                        deliver(outcome)
 
 
-def train_batch(batch: Batch, stop: np.ndarray, fail_fast: bool = False) -> Outcome:
-    """Train the seeds of a batch, as many at once as the job can; a failing seed does not stop the others, unless
-    `fail_fast`."""
-    job = batch.job
+def together(batches: Iterable[Batch]) -> list[list[Batch]]:
+    """Batches in groups: those of one program together, as many seeds as it has lanes, and others alone."""
+    groups: list[list[Batch]] = []
+    filling: dict[Hashable, list[list[Batch]]] = {}
+    for batch in batches:
+        job, size = batch.job, len(batch.seeds)
+        open_groups = filling.setdefault(job.program, []) if job.program is not None else []
+        fitting = (group for group in open_groups if sum(len(other.seeds) for other in group) + size <= job.lanes)
+        group = next(fitting, None)
+        if group is None:
+            groups.append(group := [])
+            open_groups.append(group)
+        group.append(batch)
+    return groups
+
+
+def _memory(group: list[Batch]) -> int:
+    """Estimated bytes of a group of batches while it runs."""
+    return sum(batch.memory for batch in group)
+
+
+def train_group(group: Sequence[Batch], stop: np.ndarray, fail_fast: bool = False) -> list[Outcome]:
+    """Train the seeds of batches with one program, as many at once as it can; a failing seed does not stop the others,
+    unless `fail_fast`."""
+    job = group[0].job
     with contextlib.suppress(Exception):  # the first seed raises it again
         job.prepare()
     started = time.perf_counter()
-    finished: dict[int, Finished] = {}
-    failures: list[str] = []
-    for start in range(0, len(batch.seeds), job.lanes):
+    runs = [(number, seed) for number, batch in enumerate(group) for seed in batch.seeds]
+    progress = [own for batch in group for own in batch.progress]
+    finished: list[dict[int, Finished]] = [{} for _ in group]
+    failures: list[list[str]] = [[] for _ in group]
+    for start in range(0, len(runs), job.lanes):
         if stop[0]:
             break
-        seeds, progress = batch.seeds[start : start + job.lanes], batch.progress[start : start + job.lanes]
-        for seed, own, result in zip(seeds, progress, job.run_together(seeds, progress, stop), strict=True):
+        part, steps = runs[start : start + job.lanes], progress[start : start + job.lanes]
+        results = job.run_together([(group[number].job, seed) for number, seed in part], steps, stop)
+        for (number, seed), own, result in zip(part, steps, results, strict=True):
             if isinstance(result, Exception):
                 if fail_fast:
                     raise result
-                failures.append(f"{batch}, seed {seed}: {type(result).__name__}: {result}")
-            elif own[0] == job.steps:
-                finished[seed] = result
-    seconds = time.perf_counter() - started
-    return Outcome(Batch(job, tuple(finished)), list(finished.values()), failures, seconds)
+                failures[number].append(f"{group[number]}, seed {seed}: {type(result).__name__}: {result}")
+            elif own[0] == group[number].job.steps:
+                finished[number][seed] = result
+    seconds = (time.perf_counter() - started) / len(group)
+    return [
+        Outcome(Batch(batch.job, tuple(finished[number])), list(finished[number].values()), failures[number], seconds)
+        for number, batch in enumerate(group)
+    ]
 
 
 def uses_gpu(device: str) -> bool:

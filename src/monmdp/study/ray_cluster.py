@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from monmdp.agents.base import HasJob
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
-from monmdp.study.executors import Deliver, Executor, Outcome, Watch, train_batch
+from monmdp.study.executors import Deliver, Executor, Outcome, Watch, train_group
 from monmdp.study.sweep import Batch
 
 #: How often a batch is tried again when its worker dies.
@@ -25,7 +26,7 @@ TIMEOUT = 20
 def train_remotely(batch: Batch) -> tuple[Any, ...]:
     """Train a batch on a worker; returns the finished seeds and the other fields of its outcome."""
     copy = Batch(batch.job, batch.seeds)  # arrays that Ray passes cannot be written
-    outcome = train_batch(copy, np.zeros(1, np.int64))
+    (outcome,) = train_group([copy], np.zeros(1, np.int64))
     return outcome.batch.seeds, *outcome[1:]
 
 
@@ -57,12 +58,13 @@ class RayCluster(Executor):
             self._join(max(batches, key=lambda batch: batch.memory))
             self.state = "Ray trains the first runs"
             remote = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(train_remotely)
-            waiting = deque(batches)
+            waiting, has_gpus = deque(batches), ray.cluster_resources().get("GPU", 0) >= 1
             while waiting or running:
                 in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while waiting and len(running) < in_flight:
                     batch = waiting.popleft()
-                    running[remote.options(memory=batch.memory).remote(batch)] = batch
+                    needs = {"memory": batch.memory, "num_gpus": int(has_gpus and isinstance(batch.job.agent, HasJob))}
+                    running[remote.options(**needs).remote(batch)] = batch
                 ready, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
                 for reference in ready:
                     deliver(self._outcome(reference, running.pop(reference)))

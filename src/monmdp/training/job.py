@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any, NamedTuple
@@ -182,7 +182,8 @@ class Job(Target):
     """
 
     agent_code: str | None = None
-    #: Seeds that are trained together.
+    #: Runs of all jobs with the same program can be trained together, `lanes` of them; None: one run at a time.
+    program: Hashable = None
     lanes = 1
     #: Whether the finished tables of an agent with networks have its policy.
     keeps_policies = False
@@ -236,12 +237,14 @@ class Job(Target):
         """Train one seed; a non-zero stop [1] ends it soon and leaves its record incomplete."""
         return record, self.tables(self._run(seed, self.point_steps, record, progress, stop))
 
-    def run_together(self, seeds: Sequence[int], progress: Integers, stop: Integers) -> list[Finished | Exception]:
-        """Train at most `lanes` seeds, with their progress [seeds, 2]; a seed that fails does not stop the others."""
+    def run_together(
+        self, runs: Sequence[tuple["Job", int]], progress: Sequence[Integers], stop: Integers
+    ) -> list[Finished | Exception]:
+        """Train at most `lanes` runs of this program, jobs and seeds; a run that fails does not stop the others."""
         results: list[Finished | Exception] = []
-        for seed, own in zip(seeds, progress, strict=True):
+        for (job, seed), own in zip(runs, progress, strict=True):
             try:
-                results.append(self.run(seed, new_record(len(self.point_steps)), own, stop))
+                results.append(job.run(seed, new_record(len(job.point_steps)), own, stop))
             except Exception as error:
                 results.append(error)
         return results

@@ -143,3 +143,24 @@ def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
     copy = types.FunctionType(body.__code__, {**globals(), **names}, f"{body.__name__}_{agent.__name__}")
     copy.__qualname__ = copy.__name__  # names the cache file, so that two agents never share one
     return kernel(copy, cache=is_built_in(agent), **options)
+
+
+@kernel
+def fill_record(world, outcomes, observed, exploring, tally, noise_key, point_steps, values, betas, visits, record):
+    """Fill a record and visits [pairs] from what the device recorded at every step [steps]; returns the last tally."""
+    pairs = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))
+    step = 0
+    for point in range(len(values)):
+        while step < point_steps[point]:
+            outcome = outcomes[step]
+            pair = pairs[outcome]
+            visits[pair] += 1
+            env_reward = draw_reward(world.env_reward[outcome], world.reward_noise[outcome], noise_key, step)
+            transition = Transition(
+                step, pair // world.n_actions, pair % world.n_actions, world.env_pair[pair], world.next_state[outcome],
+                world.terminated[outcome], np.nan, world.monitor_reward[outcome],
+            )  # fmt: skip
+            tally = count_step(tally, transition, env_reward, observed[step], visits[pair] == 1, exploring[step])
+            step += 1
+        record_point(record, point, step, tally, betas[point], values[point])
+    return tally
