@@ -25,6 +25,8 @@ ENVIRONMENT_VALUES = {
     "branching": 2,
     "density": 0.9,
     "length": 4,
+    "size": 6,
+    "n_layouts": 2,
     "tiles": "t",
 }
 

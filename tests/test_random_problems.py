@@ -12,7 +12,7 @@ from monmdp.registry import parse_spec
 from monmdp.study.sweep import requested
 
 SEEDS = range(20)
-KINDS = ("Garnet", "Garnet(branching=1)", "Lock", "RandomGrid", "Maze")
+KINDS = ("Garnet", "Garnet(branching=1)", "Lock", "RandomGrid", "Maze", "Layouts", "DeepSea")
 
 
 def table(spec: str, **options: object):

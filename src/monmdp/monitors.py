@@ -127,7 +127,8 @@ class Button(Monitor):
     """Shows rewards and charges while on; an environment action in the button's cell toggles it.
 
     cost: per step while on. end_cost: additional cost if the episode ends while on.
-    cell and action: the position of the button; None for that of the environment.
+    cell and action: the position of the button; None for that of the environment. A button is in all states that are
+    at the same place, such as those with and without a key.
     """
 
     cost: float = 0.2
@@ -144,17 +145,22 @@ class Button(Monitor):
             cell = environment.states[check.find(self.cell, environment.states, "state", environment.name)]
         if self.action is not None:
             action = environment.actions[check.find(self.action, environment.actions, "action", environment.name)]
-        return replace(self, cell=cell, action=action)
+        places = frozenset(environment.same_place(cell))
+        return replace(self, cell=places if len(places) > 1 else cell, action=action)
+
+    @property
+    def _cells(self) -> Iterable[Hashable]:
+        return self.cell if isinstance(self.cell, frozenset) else (self.cell,)
 
     @property
     def landmarks(self) -> Mapping[Hashable, str]:
-        return {} if self.cell is None else {self.cell: "button"}
+        return {} if self.cell is None else dict.fromkeys(self._cells, "button")
 
     def outcomes(self, moment: Moment) -> Iterable[Outcome]:
         on = moment.state == "on"
         cost = (self.cost + self.end_cost * moment.env_terminated) * on
         if moment.at is None:
-            pressed = (moment.env_state, moment.env_action) == (self.cell, self.action)
+            pressed = moment.env_state in self._cells and moment.env_action == self.action
         else:
             pressed = bool(moment.at)
         yield Outcome(reward=-cost, observed=on, next_state="on" if on != pressed else "off")

@@ -57,11 +57,13 @@ class Layout:
     """Positions of states in a picture: rows of tile characters and, for each state, its (row, column).
 
     names: tile characters and what they mean.
+    part: the number of columns of a part, if tiles are parts side by side with one column between them.
     """
 
     tiles: tuple[str, ...]
     cells: tuple[tuple[int, int], ...]
     names: tuple[tuple[str, str], ...] = ()
+    part: int | None = None
 
     @property
     def rows(self) -> int:
@@ -72,6 +74,12 @@ class Layout:
     def columns(self) -> int:
         """The number of tiles in a row."""
         return len(self.tiles[0])
+
+    def shown(self, state: int) -> slice:
+        """The columns that a picture of a state shows: those of its part."""
+        width = self.columns if self.part is None else self.part
+        first = self.cells[state][1] // (width + 1) * (width + 1)
+        return slice(first, first + width)
 
 
 @dataclass(frozen=True, eq=False)

@@ -196,16 +196,33 @@ def test_replay_is_balanced_between_pairs():
 
 
 def test_goals():
-    visits, seen = jnp.array([[3, 1], [1, 2], [0, 0], [5, 1]]), jnp.array([True, True, False, True])
-    assert int(goals.least_visits(visits, seen)) == 1
-    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6]])
-    assert int(goals.choose_goal(visits, seen, reach, 1)) == 2  # it is there: (1, 0)
-    assert int(goals.choose_goal(visits, seen, reach, 2)) == 7  # the closest of (0, 1), (1, 0), (3, 1)
-    assert int(goals.toward(7, reach, 2)) == 1
-    assert int(goals.toward(2, reach, 2)) == 0
-    assert int(goals.toward(2, reach, 1)) == 0
+    """Two monitor states, two environment actions and two monitor actions, of which the second costs 1."""
+    counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
+    assert int(goals.least_visits(counts, seen)) == 1
+    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
+    free, costs = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2)
+    assert int(goals.choose_goal(counts, seen, reach, 1, free)) == 4  # it is there: state 1, action 0
+    assert int(goals.choose_goal(counts, seen, reach, 2, free)) == 15  # the closest of (0, 1), (0, 3), (1, 0), (3, 3)
+    assert int(goals.choose_goal(counts, seen, reach, 0, free)) == 1  # it is there: the first of two
+    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, reach, 0, costs)) == 2  # the cheapest of three
+    assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
+    assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
+    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
+    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.01)) == 3
+    assert int(goals.toward(4, reach, 1, free[0], 0.025)) == 0  # the action of the goal
     assert float(goals.ratio(8, jnp.array(4))) == pytest.approx(np.log(10) / 4)
     assert np.isinf(goals.ratio(8, jnp.array(0)))
+
+
+def test_pooled_counts():
+    """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
+    visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)
+    shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
+    counts = goals.pooled(visits, rewards, shown, jnp.array(33.0), 2, 1)
+    # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
+    assert counts.tolist() == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
+    enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), 2, 1)
+    assert enough.tolist() == [[73, 1], [40, 5], [53, 1], [30, 5]]
 
 
 @pytest.mark.parametrize(

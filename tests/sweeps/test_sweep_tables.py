@@ -70,6 +70,7 @@ def test_the_table_above_names_all_presets():
         "random",
         "random-tuning",
         "deep",
+        "deep-hard",
     }  # their budgets are not the paper's
     assert set(PRESETS) - others == {
         "paper", "quick", "epsilon", "pessimism", "successors", "observability", "reward-noise",

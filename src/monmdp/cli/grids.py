@@ -35,7 +35,7 @@ class Grids:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         layout, states = self.problem.environment.layout, self.problem.monitor.states
         assert layout is not None
-        cells = [[[Text("")] * layout.columns for _ in range(layout.rows)] for _ in states]
+        cells = [[[Text(GLYPHS.get(tile, tile), "dim") for tile in row] for row in layout.tiles] for _ in states]
         for env_state, (row, column) in enumerate(layout.cells):
             tile = layout.tiles[row][column]
             for number, grid in enumerate(cells):

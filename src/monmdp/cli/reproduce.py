@@ -36,7 +36,7 @@ class Reproduce(Command):
 
     preset: Annotated[str | None, option("paper", metavar="NAME")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, agents,
-    known-monitor, unsolvable, ablation, random, random-tuning, theorem or deep."""
+    known-monitor, unsolvable, ablation, random, random-tuning, theorem, deep or deep-hard."""
     sweep: Annotated[Path | None, option("none", metavar="FILE")] = None
     """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.

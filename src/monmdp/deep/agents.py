@@ -127,7 +127,8 @@ class DeepNaive(DeepAgent):
 class DeepDirected(DeepAgent):
     """Directed exploration from pictures: a reach network for all goals in place of successor functions.
 
-    beta_bar: the agent explores while β = log(t + 2) / N(goal) is larger.
+    beta_bar: the agent explores while β = log(t + 2) / n(goal) is larger.
+    pooled: whether n pools what pairs share, or counts joint pairs, as in the paper.
     epsilon: probability of a random action on the way to a goal.
     goal_discount: discount of the reach network.
     goal_steps: steps after which a goal that was not reached is chosen again.
@@ -135,6 +136,7 @@ class DeepDirected(DeepAgent):
 
     epsilon: Schedule = 0.05
     beta_bar: NonNegative = 0.3
+    pooled: bool = True
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 

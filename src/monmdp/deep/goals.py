@@ -1,17 +1,28 @@
 """The goal of exploration and the rule when to explore (the paper's Algorithm 1, with a network in place of tables).
 
-goal = among the pairs (g, a) with the smallest N(g, a), the one with the largest max_b Ŝ(o, b; g)
-β = log(t + 2) / N(goal); the agent explores while β > β̄
-toward the goal: a if the agent is in g, else argmax_b Ŝ(o, b; g)
+goal = among the pairs (g, a) with the smallest n(g, a), one with the largest max_b Ŝ(o, b; g), of these the cheapest
+β = log(t + 2) / n(goal); the agent explores while β > β̄
+toward the goal: a if the agent is in g, else of all b with Ŝ(o, b; g) ≥ (1 − δ) max Ŝ the cheapest, and of these one
+with the largest Ŝ; δ = (1 − γ_S) / 2, half a step
+
+n = N(g, a), or pooled over what pairs share, since environment and monitor can be learned apart. With g = (c, s_M),
+n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
+answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
+showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
 """
 
 import jax
 import jax.numpy as jnp
 
+#: κ: a visit in a monitor state, or an observed reward, counts as this number of visits.
+WEIGHT = 10
+#: Costs decide between goals that are equally close up to this.
+SMALLEST = 1e-3
 
-def least_visits(visits: jax.Array, seen: jax.Array) -> jax.Array:
-    """The smallest number of visits [] of pairs [goals, A] in states that were seen [goals]."""
-    return jnp.where(seen[:, None], visits, jnp.iinfo(jnp.int32).max).min()
+
+def least_visits(counts: jax.Array, seen: jax.Array) -> jax.Array:
+    """The smallest count [] of pairs [goals, A] in states that were seen [goals]."""
+    return jnp.where(seen[:, None], counts, jnp.iinfo(jnp.int32).max).min()
 
 
 def ratio(step: jax.Array, least: jax.Array) -> jax.Array:
@@ -19,14 +30,41 @@ def ratio(step: jax.Array, least: jax.Array) -> jax.Array:
     return jnp.log(step + 2.0) / least
 
 
-def choose_goal(visits: jax.Array, seen: jax.Array, reach: jax.Array, here: jax.Array) -> jax.Array:
-    """The goal pair; reach [A, goals]: Ŝ from here; here: the goal that the agent is in, which it has reached."""
+def choose_goal(counts: jax.Array, seen: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array) -> jax.Array:
+    """The goal pair.
+
+    reach [A, goals]: Ŝ from here; here: the goal that the agent is in, which it has reached; costs [monitor states, A].
+    """
     closeness = jnp.where(jnp.arange(len(seen)) == here, 1.0, reach.max(0))
-    rarest = (visits == least_visits(visits, seen)) & seen[:, None]
-    return jnp.where(rarest, closeness[:, None], -1.0).argmax()
+    rarest = (counts == least_visits(counts, seen)) & seen[:, None]
+    cheap = SMALLEST * costs / jnp.maximum(jnp.abs(costs).max(), 1e-9)
+    scores = closeness[:, None] - jnp.tile(cheap, (len(seen) // len(costs), 1))
+    return jnp.where(rarest, scores, -jnp.inf).argmax()
 
 
-def toward(goal: jax.Array, reach: jax.Array, here: jax.Array) -> jax.Array:
-    """The action toward a goal pair."""
+def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, slack: jax.Array) -> jax.Array:
+    """The action toward a goal pair; costs [A]: those of actions here; slack: δ."""
     state, action = goal // reach.shape[0], goal % reach.shape[0]
-    return jnp.where(state == here, action, reach[:, state].argmax())
+    near = reach[:, state]
+    close = near >= (1.0 - slack) * near.max()
+    cheapest = close & (costs <= jnp.where(close, costs, jnp.inf).min())
+    return jnp.where(state == here, action, jnp.where(cheapest, near, -1.0).argmax())
+
+
+def pooled(
+    visits: jax.Array,
+    reward_visits: jax.Array,
+    shown: jax.Array,
+    enough: jax.Array,
+    n_monitor_states: int,
+    n_env_actions: int,
+) -> jax.Array:
+    """Pooled counts [goals, A] from visits [goals, A] and rewards observed by environment and monitor pair [pairs]."""
+    parts = visits.reshape(-1, n_monitor_states, n_env_actions, visits.shape[1] // n_env_actions)
+    in_state, monitor = parts.sum(3, keepdims=True), parts.sum((0, 2), keepdims=True)
+    env = in_state.sum(1, keepdims=True)
+    shows = (shown > 0).reshape(monitor.shape)
+    tries = (parts * shows).sum((1, 3), keepdims=True)
+    answers = jnp.maximum(WEIGHT * reward_visits.reshape(env.shape), tries)
+    counts = jnp.minimum(jnp.minimum(WEIGHT * in_state, env), monitor)
+    return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)

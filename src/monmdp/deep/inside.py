@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from monmdp.deep.goals import choose_goal
-from monmdp.deep.learner import Memory, Numbers, Plan, joined, picture, possible, scaled
+from monmdp.deep.learner import Memory, Numbers, Plan, goal_counts, joined, mean_costs, picture, possible, scaled
 from monmdp.deep.networks import network
 from monmdp.deep.reach import reach_logits
 from monmdp.deep.replay import History
@@ -38,7 +38,8 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
         reach = jax.nn.sigmoid(reach_logits(layers, inputs, possible(plan, numbers)))
         keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-        goal = jnp.where(keeps, memory.goal, choose_goal(memory.visits, memory.seen, reach, here))
+        counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
+        goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
 
         def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
             return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]

@@ -139,6 +139,7 @@ class DeepJob(Job):
             batch=agent.batch,
             every=agent.every,
             directed=agent.directed,
+            pooled=getattr(agent, "pooled", False),
         )
 
     @cached_property

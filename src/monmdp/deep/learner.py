@@ -15,7 +15,7 @@ import optax
 
 from monmdp.deep import heads
 from monmdp.deep.codes import Codes, encode, new_codes, scale
-from monmdp.deep.goals import choose_goal, least_visits, ratio, toward
+from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import new_layers
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, new_history, weights
@@ -28,7 +28,7 @@ NOISE = 2**31 - 1
 
 
 class Plan(NamedTuple):
-    """What a program is compiled for: sizes, and whether the agent explores toward goals."""
+    """What a program is compiled for: sizes, and whether the agent explores toward goals, by pooled counts."""
 
     steps: int
     n_codes: int
@@ -39,6 +39,7 @@ class Plan(NamedTuple):
     batch: int
     every: int
     directed: bool
+    pooled: bool
 
     @property
     def n_goals(self) -> int:
@@ -81,6 +82,7 @@ class Memory(NamedTuple):
 
     networks and slow (target networks): layers by name. code: that of the current picture. visits [goals, A];
     reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there.
+    shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     goal: a pair, -1 for none, since goal_age steps. loss: those of Q, R̂ and Ŝ at the last update.
     """
 
@@ -92,6 +94,8 @@ class Memory(NamedTuple):
     codes: Codes
     visits: jax.Array
     reward_visits: jax.Array
+    shown: jax.Array
+    earned: jax.Array
     seen: jax.Array
     state: jax.Array
     code: jax.Array
@@ -123,7 +127,15 @@ def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
 
 
 def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
-    """The memory of a run before its first step."""
+    """The memory of a run in a problem on the device before its first step."""
+    memory, state = blank_memory(plan, numbers, key), start_state(device, draws.start[0])
+    seen_first = picture(numbers, memory.key, device.env_state[state], memory.elapsed)
+    code, codes = encode(memory.codes, seen_first, numbers.squared_radius)
+    return memory._replace(codes=codes, code=code.astype(jnp.int32), state=state)
+
+
+def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
+    """The memory of a run that has seen nothing."""
     own, q_key, reward_key, reach_key = jax.random.split(key, 4)
     n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
     inputs = n_numbers + plan.n_monitor_states
@@ -137,22 +149,21 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
     if plan.directed:
         outputs = plan.n_actions * plan.n_goals
         networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
-    zero = jnp.zeros((), jnp.int32)
-    state = start_state(device, draws.start[0])
-    seen_first = picture(numbers, own, device.env_state[state], zero)
-    code, codes = encode(new_codes(plan.n_codes, n_numbers), seen_first, numbers.squared_radius)
+    zero, n_monitor_actions = jnp.zeros((), jnp.int32), plan.n_actions // plan.n_env_actions
     return Memory(
         key=own,
         networks=networks,
         slow={name: layers for name, layers in networks.items() if name != "reward"},
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
-        codes=codes,
-        visits=jnp.tile(jnp.where(possible(plan, numbers), 0, jnp.iinfo(jnp.int32).max), (plan.n_goals, 1)),
+        codes=new_codes(plan.n_codes, n_numbers),
+        visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
+        shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
+        earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
-        state=state,
-        code=code.astype(jnp.int32),
+        state=zero,
+        code=zero,
         elapsed=zero,
         episode=zero + 1,
         goal=zero - 1,
@@ -162,7 +173,7 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
 
 
 def possible(plan: Plan, numbers: Numbers) -> jax.Array:
-    """Whether an action is one of the problem's [A]; impossible ones count as visited infinitely often."""
+    """Whether an action is one of the problem's [A]."""
     return jnp.arange(plan.n_actions) < numbers.n_actions
 
 
@@ -184,14 +195,33 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     greedy = best_action(q_values(memory.networks["q"], inputs, numbers.q_bins), allowed)
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
-    exploring = ratio(step, least_visits(memory.visits, memory.seen)) > numbers.beta_bar
+    counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
+    exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
     reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    goal = jnp.where(keeps, memory.goal, choose_goal(memory.visits, memory.seen, reach, here))
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
-    action = jnp.where(exploring, jnp.where(slips, anything, toward(goal, reach, here)), greedy)
+    way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
+    action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
     return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
+
+
+def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
+    """The counts [goals, A] from which goals are chosen; impossible actions count as visited infinitely often."""
+    counts = memory.visits
+    if plan.pooled:
+        enough = ratio(step, numbers.beta_bar)
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, plan.n_monitor_states, plan.n_env_actions)
+    return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
+
+
+def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
+    """The mean monitor cost [monitor states, A] of every joint action so far; 0 if never taken, or if all are alike."""
+    shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(shape).sum((0, 2))
+    costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
+    return jnp.tile(costs, plan.n_env_actions)
 
 
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
@@ -300,7 +330,9 @@ def remember(
 
     here = memory.code * plan.n_monitor_states + monitor
     known = seen.observed | (numbers.sees_everything > 0.0)
-    env_pair = memory.code * plan.n_env_actions + choice.action // (plan.n_actions // plan.n_env_actions)
+    env_action, monitor_action = jnp.divmod(choice.action, plan.n_actions // plan.n_env_actions)
+    env_pair = memory.code * plan.n_env_actions + env_action
+    monitor_pair = monitor * (plan.n_actions // plan.n_env_actions) + monitor_action
     entry = History(
         picture=row,
         monitor=monitor,
@@ -324,6 +356,8 @@ def remember(
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
+        shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
+        earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),
         goal=jnp.where(seen.ended, -1, choice.goal),
         goal_age=choice.goal_age,
@@ -400,7 +434,9 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
     def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
         inputs = joined(plan, pictures[device.env_state], device.monitor_state)
-        beta = ratio(step, least_visits(memory.visits, memory.seen)) if plan.directed else jnp.nan
+        beta: Any = jnp.nan
+        if plan.directed:
+            beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
             q_values(memory.networks["q"], inputs, numbers.q_bins),
             q_values(memory.networks["reward"], pictures, numbers.reward_bins),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError, nearest, shown
-from monmdp.problem import MonMDP
+from monmdp.problem import Layout, MonMDP
 from monmdp.render.image import draw_grid
 
 #: Longest side of a picture in pixels, if the grid is not larger; colour of the agent; σ of noisy pixels.
@@ -32,23 +32,23 @@ class Observations(NamedTuple):
 def pixels(problem: MonMDP) -> np.ndarray:
     """A small picture per state, [states, height, width, 3] from -1 to 1: tiles, buttons, and the agent's cell in blue.
 
-    States without positions are drawn as a row of white cells.
+    Of a map with parts, it is the agent's. States without positions are drawn as a row of white cells.
     """
-    table = problem.environment
-    layout, n_states = table.layout, len(table.states)
-    rows, columns = (1, n_states) if layout is None else (layout.rows, layout.columns)
-    cell = max(1, PICTURE // max(rows, columns))
-    empty = np.ones((rows * cell, columns * cell, 3))
-    if layout is not None:
+    given, n_states = problem.environment.layout, len(problem.environment.states)
+    layout = given or Layout(("." * n_states,), tuple((0, state) for state in range(n_states)))
+    cell = max(1, PICTURE // max(layout.rows, layout.part or layout.columns))
+    empty = np.ones((layout.rows * cell, layout.columns * cell, 3))
+    if given is not None:
         from PIL import Image
 
-        small = draw_grid(problem).resize((columns * cell, rows * cell), Image.Resampling.BOX)
+        small = draw_grid(problem).resize((layout.columns * cell, layout.rows * cell), Image.Resampling.BOX)
         empty = np.asarray(small) / 255.0
-    pictures = np.repeat(empty[None], n_states, 0)
-    for state in range(n_states):
-        row, column = (0, state) if layout is None else layout.cells[state]
-        pictures[state, row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = AGENT
-    return 2.0 * pictures - 1.0
+    pictures = []
+    for state, (row, column) in enumerate(layout.cells):
+        picture, shown = empty.copy(), layout.shown(state)
+        picture[row * cell : (row + 1) * cell, column * cell : (column + 1) * cell] = AGENT
+        pictures.append(picture[:, shown.start * cell : shown.stop * cell])
+    return 2.0 * np.stack(pictures) - 1.0
 
 
 def one_hot(problem: MonMDP) -> np.ndarray:

@@ -70,6 +70,10 @@ class Environment(Declared):
         first = next(iter(check.start_weights(self.starts, self.states)))
         return first, "LEFT" if "LEFT" in self.actions else self.actions[0]
 
+    def same_place(self, state: Any) -> Sequence[Hashable]:
+        """States at the place of `state`; several where states differ in something else too, such as a key."""
+        return (state,)
+
     @property
     def regions(self) -> Mapping[str, Iterable[Hashable]]:
         """Named sets of states, for options that refer to states."""

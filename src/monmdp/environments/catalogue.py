@@ -47,6 +47,8 @@ TILES: dict[str, Tile] = {
     "#": Tile("wall", wall=True),
     "P": Tile("pit", fall=-100.0),
     "X": Tile("trap", fall=-5.0),
+    "k": Tile("key"),
+    "D": Tile("door", wall=True),
 }
 
 
@@ -175,7 +177,25 @@ def _catalogue(name: str, doc: str, rows: str, limit: int = 50, start: Cell = (0
 Loop = _catalogue("Loop", "The large coin is near; a one-way loop wastes time.", ".<. .>^ ..C")
 Hazard = _catalogue("Hazard", "Toxic clouds, quicksand and distracting coins.", ".cTC .T.. .~c. ....")
 OneWay = _catalogue("OneWay", "The large coin is behind mildly toxic clouds.", ".<<< cttC .<<<")
-Corridor = _catalogue("Corridor", "Twenty cells in a row: deep exploration.", "." * 19 + "C", limit=200)
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class Corridor(GridWorld):
+    """Twenty cells in a row, or any number: deep exploration."""
+
+    length: Annotated[int, partial(check.whole, least=2, most=check.LARGEST_SIZE)] = 20
+
+    @cached_property
+    def map(self) -> Sequence[str]:
+        """Rows of tile characters."""
+        return ("." * (self.length - 1) + "C",)
+
+    @property
+    def default_limit(self) -> int:  # type: ignore[override]
+        return max(200, 4 * self.length)
+
+
 TwoRoom2x11 = _catalogue(
     "TwoRoom2x11",
     "Two rooms, a small coin in one, a large one in the other.",
@@ -200,6 +220,68 @@ Barrier = _catalogue(
 )
 Cliff = _catalogue("Cliff", "Walk along the pits to the coin.", ".PPPPPPPPPPC ............ ............ ............")
 DangerMaze = _catalogue("DangerMaze", "Pits, toxic clouds and walls.", ".PPP.. ..TT.# .P.#.# .T.... ...PPC")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts(GridWorld):
+    """Several maps of the same shape, side by side with a wall between them; the agent sees the one in which it is."""
+
+    @property
+    def parts(self) -> Sequence[Sequence[str]]:
+        """A map per part."""
+        raise MonMDPError(f"{type(self).__name__} does not declare its parts.")
+
+    @cached_property
+    def map(self) -> Sequence[str]:
+        """Rows of tile characters."""
+        return tuple("#".join(rows) for rows in zip(*self.parts, strict=True))
+
+    @property
+    def states(self) -> Sequence[Cell]:
+        return [cell for cell in super().states if not self._tile(cell).wall]
+
+    @property
+    def stride(self) -> int:
+        """The number of columns from a cell to the same cell of the next part."""
+        return len(self.parts[0][0]) + 1
+
+    def same_place(self, state: Cell) -> Sequence[Cell]:
+        row, column = state[0], state[1] % self.stride
+        return [cell for cell in self.states if (cell[0], cell[1] % self.stride) == (row, column)]
+
+    @property
+    def layout(self) -> Layout:
+        return replace(super().layout, part=self.stride - 1)
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class KeyDoor(Parts):
+    """A large coin behind a door, which opens for an agent that has entered the cell of the key; a small coin nearby.
+
+    The map has two parts: on the left the agent has no key, on the right it has the key.
+    """
+
+    size: Annotated[int, partial(check.whole, least=3, most=1_000)] = 5
+
+    @cached_property
+    def parts(self) -> Sequence[Sequence[str]]:
+        """Without the key, and with it."""
+        middle = self.size // 2
+        rows = [["."] * middle + ["#"] + ["."] * (self.size - middle - 1) for _ in range(self.size)]
+        rows[0][middle], rows[middle][middle - 1], rows[-1][0], rows[-1][-1] = "DckC"
+        locked = ["".join(row) for row in rows]
+        return locked, [row.translate({ord(tile): "." for tile in "Dk"}) for row in locked]
+
+    @property
+    def default_limit(self) -> int:  # type: ignore[override]
+        return max(50, 16 * self.size)
+
+    def outcomes(self, state: Cell, action: str) -> Iterable[Step]:
+        for step in super().outcomes(state, action):
+            cell: Any = step.next_state
+            taken = self.map[cell[0]][cell[1]] == "k"
+            yield step._replace(next_state=(cell[0], cell[1] + self.stride)) if taken else step
 
 
 @ENVIRONMENTS.add

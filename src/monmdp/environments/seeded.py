@@ -1,6 +1,6 @@
 """Random problems: environments drawn from a seed, always with a goal that can be reached."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, TypeVar
 
 from monmdp import check
 from monmdp.environments.base import ENVIRONMENTS, Environment, Step
-from monmdp.environments.catalogue import MOVES, Cell, Empty, GridWorld
+from monmdp.environments.catalogue import MOVES, Cell, Empty, GridWorld, Parts
 from monmdp.errors import MonMDPError
 from monmdp.machine import check_memory
 from monmdp.problem import OUTCOME_BYTES, SMALLER, Layout
@@ -193,3 +193,96 @@ class Maze(RandomGrid):
 
     tiles: str = "###XXc"
     random_action: check.Probability = 0.1
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class Layouts(Parts):
+    """A new layout in every episode: one of n mazes with a large coin each, which the agent sees.
+
+    size: rooms along a side; rooms and the passages between them are cells, 2 size - 1 along a side.
+    """
+
+    seed: check.Seed = 0
+    n_layouts: Side = 3
+    size: Side = 3
+
+    @cached_property
+    def parts(self) -> Sequence[Sequence[str]]:
+        """The mazes."""
+        draws = Draws(self.seed, "problem")
+        return [_maze(draws, 2 * self.size - 1) for _ in range(self.n_layouts)]
+
+    @property
+    def default_start(self) -> Sequence[Cell]:  # type: ignore[override]
+        return [(0, part * self.stride) for part in range(self.n_layouts)]
+
+    @property
+    def default_limit(self) -> int:  # type: ignore[override]
+        return max(50, 8 * self.size**2)
+
+
+def _maze(draws: Draws, side: int) -> Sequence[str]:
+    """A maze without loops, by a random walk that goes back where it cannot go on, and a coin in one of its rooms."""
+    path, rooms, passages = [(0, 0)], [(0, 0)], set()
+    while path:
+        row, column = path[-1]
+        ways = [(row + 2 * down, column + 2 * right) for down, right in MOVES.values()]
+        ways = [(r, c) for r, c in ways if 0 <= r < side and 0 <= c < side and (r, c) not in rooms]
+        if not ways:
+            path.pop()
+            continue
+        room = draws.pick(ways)
+        passages.add(((row + room[0]) // 2, (column + room[1]) // 2))
+        rooms.append(room)
+        path.append(room)
+    tile_of = dict.fromkeys((*rooms, *passages), ".") | {draws.pick(rooms[1:]): "C"}
+    return ["".join(tile_of.get((row, column), "#") for column in range(side)) for row in range(side)]
+
+
+@ENVIRONMENTS.add
+@dataclass(frozen=True)
+class DeepSea(Environment):
+    """Every step goes down, and left or right; the bottom right corner pays 1 (bsuite, Osband and others, 2020).
+
+    In each cell one of two actions, drawn from the seed, goes right, which costs 0.01 / size.
+    """
+
+    seed: check.Seed = 0
+    size: Side = 10
+
+    actions = ("A", "B")
+
+    @property
+    def default_limit(self) -> int:  # type: ignore[override]
+        """The step limit for "auto"; every episode ends by then."""
+        return self.size
+
+    @property
+    def states(self) -> Sequence[Cell]:
+        return [(row, column) for row in range(self.size) for column in range(row + 1)]
+
+    @cached_property
+    def right(self) -> Mapping[Cell, str]:
+        """The action that goes right in each cell."""
+        draws = Draws(self.seed, "problem")
+        return {cell: draws.pick(self.actions) for cell in self.states}
+
+    @property
+    def button(self) -> tuple[Cell, str]:
+        """Halfway to the reward, and left of the way."""
+        cell = self.size // 2, self.size // 2
+        return cell, next(action for action in self.actions if action != self.right[cell])
+
+    @property
+    def layout(self) -> Layout:
+        rows = ["." * (row + 1) + "#" * (self.size - row - 1) for row in range(self.size)]
+        return Layout((*rows[:-1], rows[-1][:-1] + "C"), tuple(self.states))
+
+    def outcomes(self, state: Cell, action: str) -> Iterable[Step]:
+        (row, column), right, last = state, action == self.right[state], self.size - 1
+        reward = float(column == last) - 0.01 / self.size if right else 0.0
+        if row == last:
+            yield Step(state, reward, terminated=True)
+        else:
+            yield Step((row + 1, column + 1 if right else max(column - 1, 0)), reward)

@@ -117,14 +117,15 @@ def _tiles(layout: Layout) -> list[tuple[int, int, str, int | None]]:
 
 
 def _unmarked_reward(table: EnvironmentTable, state: int | None, tile: str) -> float:
-    """The nonzero reward of a state whose tile does not show one; 0 if there is none."""
+    """The nonzero reward of a state whose tile does not show one; 0 if none, or less than 1% of the largest."""
     kind = TILES.get(tile, Tile(""))
     if state is None or kind.reward or kind.collect or kind.fall:
         return 0.0
     first, last = table.offsets[state * len(table.actions)], table.offsets[(state + 1) * len(table.actions)]
     rewards = table.reward[first:last]
     largest = float(rewards[np.argmax(np.abs(rewards))])
-    return 0.0 if table.terminated[first:last].any() and largest < 0 else largest
+    small = abs(largest) < 0.01 * np.abs(table.reward).max()
+    return 0.0 if small or (table.terminated[first:last].any() and largest < 0) else largest
 
 
 def _legend(used: set[str]) -> dict[str, str]:

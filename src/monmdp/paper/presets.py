@@ -36,6 +36,18 @@ ABLATIONS = (
     "DirectedModel(beta_certain=1000000.0, beta_uncertain=1000000.0)",
     "DirectedModel(cost_weight=0.0)",
 )
+#: Larger problems for deep agents: environment → a button far from the start, and training steps.
+HARD = {
+    "Bottleneck": ("Button(cell=(5, 1), action='DOWN')", 40_000),
+    "Empty(rows=12, columns=12)": ("Button(cell=(0, 11), action='RIGHT')", 40_000),
+    "KeyDoor(size=9)": ("Button(cell=(0, 3), action='UP')", 40_000),
+    "Layouts(n_layouts=8, size=4)": ("Button(cell=(0, 6), action='UP')", 40_000),
+    "DeepSea(size=12)": ("Button", 40_000),
+    "DeepSea(size=20)": ("Button", 100_000),
+    "DeepSea(size=30)": ("Button", 100_000),
+    "Corridor(length=60)": ("Button(cell=(0, 30), action='UP')", 100_000),
+    "Empty(rows=18, columns=18)": ("Button(cell=(0, 17), action='RIGHT')", 100_000),
+}
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
 ALL_AGENTS = (*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS)
@@ -97,6 +109,11 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
     ),
     # The paper's 48 problems from pixels: DeepDirected and its rivals.
     "deep": Sweep(agents=tuple(DEEP), steps=20_000, seeds=30, points=200),
+    # Larger problems from pixels, some with deep exploration, keys and new layouts.
+    "deep-hard": tuple(
+        Sweep([name], ["Full", "Ask", button, "Level", "Battery(n=3)"], tuple(DEEP), seeds=30, steps=steps, points=200)
+        for name, (button, steps) in HARD.items()
+    ),
     # Random problems: those whose results are reported, and others for development.
     "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
     "random-tuning": random_sweeps(range(20)),

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from monmdp.problem import Layout, MonMDP
+from monmdp.problem import MonMDP
 from monmdp.render.text import Scene
 from monmdp.render.tiles import BUTTON, GOLD, INK, LINE, WHITE, Shape, agent_shapes, circle, paint, tile_shapes
 
@@ -36,24 +36,25 @@ def draw_grid(problem: MonMDP, scene: Scene | None = None) -> Image.Image:
     layout = problem.environment.layout
     if layout is None:
         return _draw_card(problem, scene)
+    shown = slice(0, layout.columns) if scene is None else layout.shown(problem.split_state(scene.state)[0])
     # cells are smaller in larger grids, so that all pictures have about the same size
-    size = max(12, min(80, 800 // layout.columns, 640 // layout.rows)) * OVERSAMPLING
-    picture = _draw_tiles(layout, size).copy()
+    size = max(12, min(80, 800 // (shown.stop - shown.start), 640 // layout.rows)) * OVERSAMPLING
+    picture = _draw_tiles(tuple(tiles[shown] for tiles in layout.tiles), size).copy()
     marks = [(state, BUTTON) for state in problem.monitor.landmarks]
     if scene is not None:
         moved = None if scene.action is None else problem.environment.actions[problem.split_action(scene.action)[0]]
         marks.append((problem.split_state(scene.state)[0], agent_shapes(moved)))
     for state, shapes in marks:
         row, column = layout.cells[state]
-        paint(ImageDraw.Draw(picture), shapes, column * size, row * size, size)
+        paint(ImageDraw.Draw(picture), shapes, (column - shown.start) * size, row * size, size)
     return picture.resize((picture.width // OVERSAMPLING, picture.height // OVERSAMPLING), Image.Resampling.LANCZOS)
 
 
 @lru_cache(maxsize=32)
-def _draw_tiles(layout: Layout, size: int) -> Image.Image:
-    picture = Image.new("RGB", (layout.columns * size, layout.rows * size), WHITE)
+def _draw_tiles(rows: tuple[str, ...], size: int) -> Image.Image:
+    picture = Image.new("RGB", (len(rows[0]) * size, len(rows) * size), WHITE)
     draw = ImageDraw.Draw(picture)
-    for row, tiles in enumerate(layout.tiles):
+    for row, tiles in enumerate(rows):
         for column, tile in enumerate(tiles):
             paint(draw, tile_shapes(tile), column * size, row * size, size)
     return picture

@@ -56,7 +56,8 @@ def draw_text(problem: MonMDP, scene: Scene) -> str:
         for state, mark in {**dict.fromkeys(problem.monitor.landmarks, "◉"), env_state: "@"}.items():
             row, column = layout.cells[state]
             rows[row][column] = mark
-        bar = "─" * (2 * layout.columns + 1)
+        rows = [row[layout.shown(env_state)] for row in rows]
+        bar = "─" * (2 * len(rows[0]) + 1)
         picture = [f"┌{bar}┐", *(f"│ {' '.join(row)} │" for row in rows), f"└{bar}┘"]
     lines = [
         f"{problem.name}, {scene.step_text(problem)}",

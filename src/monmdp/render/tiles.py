@@ -73,6 +73,9 @@ def _wall() -> list[Shape]:
     return [ground(STONE), *(Shape("line", joint, "#464a54") for joint in joints)]
 
 
+#: Shaft and teeth of a key.
+_KEY = (((0.46, 0.5), (0.86, 0.5)), ((0.7, 0.5), (0.7, 0.64)), ((0.83, 0.5), (0.83, 0.66)))
+
 TILES: dict[str, list[Shape]] = {
     "C": _coin(0.33),
     "c": _coin(0.17),
@@ -84,6 +87,12 @@ TILES: dict[str, list[Shape]] = {
     "#": _wall(),
     "P": [ground("#786c64"), Shape("ellipse", ((0.06, 0.1), (0.94, 0.94)), "#232128")],
     "X": [Shape("line", line, "#b3261e", width=0.1) for line in (((0.2, 0.2), (0.8, 0.8)), ((0.2, 0.8), (0.8, 0.2)))],
+    "k": [
+        circle(0.32, 0.5, 0.15, GOLD, "#ba7e00"),
+        circle(0.32, 0.5, 0.06, GROUND),
+        *(Shape("line", line, "#ba7e00", width=0.07) for line in _KEY),
+    ],
+    "D": [ground("#9c6b3f"), Shape("rectangle", ((0.15, 0.1), (0.85, 1)), "#7a4e28"), circle(0.7, 0.55, 0.06, GOLD)],
     "O": [
         Shape("ellipse", ((0.1, 0.16), (0.9, 0.9)), "#5494c4"),
         Shape("ellipse", ((0.18, 0.26), (0.82, 0.84)), "#285c8c"),
