@@ -218,11 +218,14 @@ def test_pooled_counts():
     """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
     visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)
     shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
-    counts = goals.pooled(visits, rewards, shown, jnp.array(33.0), 2, 1)
+    never = jnp.array([False, False])
+    counts = goals.pooled(visits, rewards, shown, jnp.array(33.0), never, 2, 1)
     # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
     assert counts.tolist() == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
-    enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), 2, 1)
+    enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), never, 2, 1)
     assert enough.tolist() == [[73, 1], [40, 5], [53, 1], [30, 5]]
+    varied = goals.pooled(visits, rewards, shown, jnp.array(33.0), jnp.array([True, False]), 2, 1)
+    assert varied.tolist() == [[30, 1], [40, 2], [53, 1], [30, 3]]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ n = N(g, a), or pooled over what pairs share, since environment and monitor can 
 n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
+A pair (c, a_E) varies if its next picture or its reward did. Chance needs more visits: κ = 1 for its answers, and n is
+at most N(g, a).
 """
 
 import jax
@@ -56,15 +58,21 @@ def pooled(
     reward_visits: jax.Array,
     shown: jax.Array,
     enough: jax.Array,
+    varies: jax.Array,
     n_monitor_states: int,
     n_env_actions: int,
 ) -> jax.Array:
-    """Pooled counts [goals, A] from visits [goals, A] and rewards observed by environment and monitor pair [pairs]."""
+    """Pooled counts [goals, A] from visits [goals, A] and rewards observed by environment and monitor pair [pairs].
+
+    enough: the number of answers that is; varies [environment pairs].
+    """
     parts = visits.reshape(-1, n_monitor_states, n_env_actions, visits.shape[1] // n_env_actions)
     in_state, monitor = parts.sum(3, keepdims=True), parts.sum((0, 2), keepdims=True)
     env = in_state.sum(1, keepdims=True)
     shows = (shown > 0).reshape(monitor.shape)
     tries = (parts * shows).sum((1, 3), keepdims=True)
-    answers = jnp.maximum(WEIGHT * reward_visits.reshape(env.shape), tries)
+    varies = varies.reshape(env.shape)
+    answers = jnp.maximum(jnp.where(varies, 1, WEIGHT) * reward_visits.reshape(env.shape), tries)
     counts = jnp.minimum(jnp.minimum(WEIGHT * in_state, env), monitor)
+    counts = jnp.where(varies, jnp.minimum(counts, parts), counts)
     return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)

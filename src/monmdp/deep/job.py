@@ -244,7 +244,7 @@ class DeepJob(Job):
             run.evaluate_last()
             run.history = History(*(field[lane][:before] for field in history))
             if run.job.keeps_policies:
-                kept = memories.codes, memories.networks["q"]
+                kept = memories.codes, memories.slow["q"]
                 run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
             run.progress[:] = before, len(point_steps)
 

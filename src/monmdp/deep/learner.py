@@ -82,6 +82,8 @@ class Memory(NamedTuple):
 
     networks and slow (target networks): layers by name. code: that of the current picture. visits [goals, A];
     reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there.
+    first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
+    something else did later; -1 and NaN if nothing.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     goal: a pair, -1 for none, since goal_age steps. loss: those of Q, R̂ and Ŝ at the last update.
     """
@@ -94,6 +96,9 @@ class Memory(NamedTuple):
     codes: Codes
     visits: jax.Array
     reward_visits: jax.Array
+    first_code: jax.Array
+    first_reward: jax.Array
+    varies: jax.Array
     shown: jax.Array
     earned: jax.Array
     seen: jax.Array
@@ -159,6 +164,9 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         codes=new_codes(plan.n_codes, n_numbers),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
+        first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
+        first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
+        varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
         earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
@@ -212,7 +220,9 @@ def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -
     counts = memory.visits
     if plan.pooled:
         enough = ratio(step, numbers.beta_bar)
-        counts = pooled(counts, memory.reward_visits, memory.shown, enough, plan.n_monitor_states, plan.n_env_actions)
+        varies = memory.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        sizes = plan.n_monitor_states, plan.n_env_actions
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, *sizes)
     return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
 
 
@@ -333,6 +343,12 @@ def remember(
     env_action, monitor_action = jnp.divmod(choice.action, plan.n_actions // plan.n_env_actions)
     env_pair = memory.code * plan.n_env_actions + env_action
     monitor_pair = monitor * (plan.n_actions // plan.n_env_actions) + monitor_action
+    before, reward = memory.first_code[env_pair], memory.first_reward[env_pair]
+    first_code, first_reward = (
+        jnp.where(before < 0, next_code, before),
+        jnp.where(jnp.isnan(reward) & known, seen.env_reward, reward),
+    )
+    varies = (first_code != next_code) | (known & (first_reward != seen.env_reward))
     entry = History(
         picture=row,
         monitor=monitor,
@@ -356,6 +372,9 @@ def remember(
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
+        first_code=memory.first_code.at[env_pair].set(first_code.astype(jnp.int32)),
+        first_reward=memory.first_reward.at[env_pair].set(first_reward),
+        varies=memory.varies.at[env_pair].max(varies),
         shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
         earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),
@@ -429,7 +448,10 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
-    """The action values of all states, from their pictures without noise, and what else is recorded."""
+    """The action values of all states, from their pictures without noise, and what else is recorded.
+
+    Target networks are averages of the networks over updates, so their greedy policies change less by chance.
+    """
 
     def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)
@@ -438,7 +460,7 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         if plan.directed:
             beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
-            q_values(memory.networks["q"], inputs, numbers.q_bins),
+            q_values(memory.slow["q"], inputs, numbers.q_bins),
             q_values(memory.networks["reward"], pictures, numbers.reward_bins),
             jnp.where(memory.seen.any(), beta, jnp.nan),
             memory.loss,
