@@ -292,8 +292,6 @@ def test_command_line(capsys):
     assert "Did you mean 'pixels'?" in capsys.readouterr().err
     assert main(["train", "Loop", "--agent", "Directed", "--observe", "pixels"]) == 2
     assert "Directed has no option 'observe'" in capsys.readouterr().err
-    assert main(["watch", "Loop", "--agent", "DeepDirected"]) == 2
-    assert "only compiled agents can be watched" in capsys.readouterr().err
 
 
 def test_a_run_that_diverges_is_an_error_and_is_not_saved(problem, tmp_path):
