@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import fill
 
 import numpy as np
-from comparison_pages import command, section
+from comparison_pages import section
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -23,8 +23,10 @@ from monmdp.figures.curves import GREEDY_RETURN, STEPS, Band, Key, draw_panels, 
 from monmdp.figures.heatmaps import cell_texts, draw_map, percent
 from monmdp.figures.plots import picture_bytes
 from monmdp.files import write_atomically
+from monmdp.paper.presets import PRESETS
 from monmdp.protocol import kind
 from monmdp.study.results import CellResults, Results
+from monmdp.study.sweep import Sweep
 from monmdp.tables import markdown
 
 DIRECTED, NAIVE = "DeepDirected", "DeepNaive"
@@ -61,7 +63,7 @@ def main(folder: str, docs: Path = Path(__file__).parent) -> None:
     for preset, title in TITLES.items():
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
-            made = f"```\n{command(preset, results, 'deep_pages')}\n```\n"
+            made = "\n".join(["```", *commands(preset, results), "python docs/deep_pages.py runs", "```\n"])
             parts += [f"## {title}\n", made, *summary(preset, results), *figures(preset, results, docs)]
             parts += [
                 table(results, "Seeds solved", lambda cell: percent(share(cell)) + "%"),
@@ -70,6 +72,33 @@ def main(folder: str, docs: Path = Path(__file__).parent) -> None:
             ]
     if len(parts) > 1:
         (docs / "deep-comparison.md").write_text("\n".join(parts))
+
+
+def commands(preset: str, results: Results) -> list[str]:
+    """The commands that make what a folder has of a preset: one for all agents with the same problems and sizes."""
+    given = PRESETS[preset]
+    sweeps = (given,) if isinstance(given, Sweep) else given
+    groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for agent in agents_of(results):
+        cells = results.of_agent(agent)
+        parts = {
+            "envs": [
+                list(dict.fromkeys(cell.environment for cell in cells)),
+                [e for s in sweeps for e in s.environments],
+            ],
+            "monitors": [list(dict.fromkeys(cell.monitor for cell in cells)), [m for s in sweeps for m in s.monitors]],
+            "seeds": [{str(len(cell.seeds)) for cell in cells}, {str(sweep.seeds) for sweep in sweeps}],
+            "steps": [{str(cell.settings["steps"]) for cell in cells}, {str(sweep.steps) for sweep in sweeps}],
+        }
+        chosen = {name: ",".join(has) for name, (has, whole) in parts.items() if set(has) != set(map(str, whole))}
+        groups.setdefault(tuple(chosen.items()), []).append(agent)
+    lines = []
+    for options, agents in groups.items():
+        whole = len(agents) == len(sweeps[0].agents)
+        named = (() if whole else (("agents", ",".join(agents)),)) + options
+        text = "".join(f' --{name} "{value}"' if "(" in value else f" --{name} {value}" for name, value in named)
+        lines.append(f"monmdp reproduce --preset {preset}{text} --out runs/{preset}")
+    return lines
 
 
 def agents_of(results: Results) -> list[str]:

@@ -1,6 +1,7 @@
 """The page that compares agents with networks says what is in the folder; agents with tables stand in for them."""
 
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -100,7 +101,15 @@ def test_the_ratio_of_answers(page):
 
 def test_figures_and_commands(page):
     text, out, _ = page
-    assert "monmdp reproduce --preset deep --seeds 5 --out runs/deep\npython docs/deep_pages.py runs" in text
+    made = re.findall(r"^monmdp reproduce --preset (.*)\npython docs/deep_pages.py runs$", text, re.MULTILINE)
+    assert [shlex.split(line)[0] for line in made] == ["deep", "deep-hard"]
+    for line in made:
+        preset, *words = shlex.split(line)
+        options = dict(zip(words[::2], words[1::2], strict=True))
+        assert {name: set(options.pop(f"--{name}").split(",")) for name in ("agents", "envs", "monitors")} == {
+            "agents": set(AGENTS), "envs": {"Loop", "Empty"}, "monitors": set(MONITORS)
+        }  # fmt: skip
+        assert options == {"--seeds": "5", "--steps": "3000", "--out": f"runs/{preset}"}
     links = re.findall(r"\]\((images/[\w-]+\.png)\)", text)
     assert len(links) == 4
     for link in links:
