@@ -19,6 +19,7 @@ import numpy as np
 from monmdp.agents.goals import given_up_remark
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
+from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
 from monmdp.deep.inside import aims, in_world
@@ -140,6 +141,10 @@ class DeepJob(Job):
             every=agent.every,
             directed=agent.directed,
             pooled=getattr(agent, "pooled", False),
+            heads=getattr(agent, "heads", 0),
+            models=getattr(agent, "n", 0),
+            smallest=getattr(agent, "k", 0),
+            features=agent.features,
         )
 
     @cached_property
@@ -151,6 +156,8 @@ class DeepJob(Job):
             table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = reward_ranges(self.problem, agent.minimum_reward, bonus)
+        prior_scale = float(getattr(agent, "prior_scale", 0.0))
+        q_room, reward_room = (PRIOR_ROOM * prior_scale * (n > 0) for n in (self.plan.heads, self.plan.models))
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
@@ -163,14 +170,16 @@ class DeepJob(Job):
             last_learning_rate=agent.last_learning_rate,
             balance=agent.balance,
             tracking=agent.tracking,
-            q_bins=new_bins(*values, agent.bins),
-            reward_bins=new_bins(*rewards, agent.bins),
+            q_bins=new_bins(values[0] - q_room, values[1] + q_room, agent.bins),
+            reward_bins=new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins),
             minimum_reward=agent.minimum_reward,
             discount=self.world.discount,
             beta_bar=getattr(agent, "beta_bar", 0.0),
             goal_discount=getattr(agent, "goal_discount", 0.0),
             goal_steps=getattr(agent, "goal_steps", 0),
             bonus=bonus,
+            prior_scale=prior_scale,
+            share=getattr(agent, "share", 1.0),
             uses_model=agent.hidden_reward == "model",
             ignores=agent.hidden_reward == "ignore",
             sees_everything=agent.sees_everything,
@@ -244,7 +253,7 @@ class DeepJob(Job):
             run.evaluate_last()
             run.history = History(*(field[lane][:before] for field in history))
             if run.job.keeps_policies:
-                kept = memories.codes, memories.slow["q"]
+                kept = memories.codes, memories.slow["q"], memories.fixed.get("q", [])
                 run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
             run.progress[:] = before, len(point_steps)
 
@@ -291,13 +300,20 @@ class DeepJob(Job):
 
         return move
 
-    def policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
-        """The greedy policy of a run with these codes and this network of action values."""
+    def _possible(self, array: np.ndarray) -> np.ndarray:
+        """The outputs of the problem's own actions among all, [..., heads * actions * bins] or [..., actions]."""
+        n_bins = 1 if array.shape[-1] == self.plan.n_actions else self.agent.bins
+        parts = array.reshape(*array.shape[:-1], -1, self.plan.n_actions, n_bins)[..., : self.world.n_actions, :]
+        return parts.reshape(*array.shape[:-1], -1)
+
+    def policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
+        """The greedy policy of a run with these codes, this network of action values and its prior, if it has one."""
         problem, n_numbers = self.problem, self.view.table.shape[1]
-        mean, factor, layers = jax.device_get((*scale(codes), layers))
-        first, last, n_outputs = layers[0]["weights"], layers[-1], self.world.n_actions * self.agent.bins
-        layers[0]["weights"] = np.delete(first, np.s_[n_numbers : len(mean)], 0)  # what was filled up
-        layers[-1] = {name: array[..., :n_outputs] for name, array in last.items()}
+        prior = mean_prior(prior, self.numbers.prior_scale, self.plan.heads) if prior else []
+        mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
+        for each in (layers, prior) if prior else (layers,):  # without what was filled up
+            each[0]["weights"] = np.delete(each[0]["weights"], np.s_[n_numbers : len(mean)], 0)
+            each[-1] = {name: self._possible(array) for name, array in each[-1].items()}
         return Policy(
             agent=self.agent_name,
             problem=problem.name,
@@ -309,6 +325,7 @@ class DeepJob(Job):
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
+            prior=tuple(prior),
         )
 
 

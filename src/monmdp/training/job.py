@@ -263,8 +263,7 @@ class Job(Target):
         """The memory of one seed after training up to the last of some recording points."""
         if self._failure is not None:
             raise self._failure
-        memory = new_memory(self.agent, self.world, self.steps, seed)
-        keys = stream_keys(seed)
+        memory, keys = self.new_memory(seed), stream_keys(seed)
         try:
             self.loop(
                 self.world, memory, keys, new_cursor(self.world, keys), Tally(), point_steps, self.episodes,
@@ -282,11 +281,15 @@ class Job(Target):
             raise self._failure from None
         return memory
 
+    def new_memory(self, seed: int) -> Any:
+        """The agent's memory before its first step."""
+        return new_memory(self.agent, self.world, self.steps, seed)
+
     def follow(self, seed: int) -> Callable[[int], Moment]:
         """A function that trains a seed to a step, not before the last one, and returns what is inside the run then."""
         agent, keys = self.agent, stream_keys(seed)
         kernels: Any = type(agent)
-        memory, cursor, tally = new_memory(agent, self.world, self.steps, seed), new_cursor(self.world, keys), Tally()
+        memory, cursor, tally = self.new_memory(seed), new_cursor(self.world, keys), Tally()
         progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
 
         def advance(until: int) -> Moment:
