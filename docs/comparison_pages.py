@@ -85,12 +85,12 @@ def main(folder: str) -> None:
         (Path(__file__).parent / "random-problems.md").write_text(page)
 
 
-def command(preset: str, results: Results) -> str:
-    """The commands that make the results of a preset and this page."""
+def command(preset: str, results: Results, script: str = "comparison_pages") -> str:
+    """The commands that make the results of a preset and a page."""
     sweep, seeds = PRESETS[preset], number_of_seeds(results)
     asked = (sweep if isinstance(sweep, Sweep) else sweep[0]).seeds
     fewer = "" if seeds == asked else f" --seeds {seeds}"
-    return f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}\npython docs/comparison_pages.py runs"
+    return f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}\npython docs/{script}.py runs"
 
 
 def number_of_seeds(results: Results) -> int:

@@ -1,5 +1,7 @@
 """Networks, losses, replay, goals and the world of deep agents on small numbers, against NumPy and the plain step."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 import monmdp
-from monmdp.deep import codes, goals, heads, reach, replay, rewards, values, world
-from monmdp.deep.networks import network, new_layers
+from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
+from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.policy import Policy
 from monmdp.simulation import Simulation
 from monmdp.world import compact
@@ -22,10 +24,13 @@ q_targets, q_loss, modelled_rewards = (
     jax.jit(values.q_loss),
     jax.jit(rewards.modelled_rewards),
 )
-reach_targets, reach_loss = jax.jit(reach.reach_targets), jax.jit(reach.reach_loss)
+members, members_loss = jax.jit(ensemble.members, static_argnums=5), jax.jit(ensemble.members_loss)
+errors, masks_of = jax.jit(novelty.errors, static_argnums=4), jax.jit(ensemble.masks, static_argnums=3)
+fixed_layers = jax.jit(fixed_layers, static_argnums=(1, 2, 3))
 BINS = np.array([-2.0, 0.0, 1.0, 3.0])
-N_ACTIONS, N_GOALS, N_INPUTS = 3, 5, 4
+N_ACTIONS, N_GOALS, N_INPUTS, N_MEMBERS, N_FEATURES = 3, 5, 4, 2, 3
 ALL = jnp.ones(N_ACTIONS, bool)
+reach_targets, reach_loss = jax.jit(reach.reach_targets), jax.jit(reach.reach_loss)
 
 
 def layers_of(outputs, seed=0):
@@ -139,14 +144,96 @@ def test_reach_targets_and_loss(batch):
     np.testing.assert_allclose(loss, entropy[:, visited].mean(), rtol=1e-7)
 
 
+def test_members_of_an_ensemble_and_their_loss(batch):
+    x, ahead, actions = batch
+    n_values = N_MEMBERS * N_ACTIONS
+    layers, slow, prior = layers_of(n_values * len(BINS), 1), layers_of(n_values * len(BINS), 2), layers_of(n_values, 3)
+
+    def estimates(layers, x):
+        """F_k = value + 0.5 p_k, one member after the other."""
+        logits = forward(layers, x).reshape(6, N_MEMBERS, N_ACTIONS, len(BINS))
+        added = forward(prior, x).reshape(6, N_MEMBERS, N_ACTIONS)
+        return np.stack([softmax(logits[:, k]) @ BINS + 0.5 * added[:, k] for k in range(N_MEMBERS)], 1)
+
+    for network in (layers, slow):
+        found = members(network, prior, 0.5, x, jnp.array(BINS), N_MEMBERS)
+        np.testing.assert_allclose(found, estimates(network, x), rtol=1e-7)
+    rewards, discounts = np.array([0.0, 1.0, -0.5, 2.0, 0.3, 0.0]), np.array([0.9, 0.0, 0.9, 0.9, 0.0, 0.9])
+    q, slow_q, expected = estimates(layers, ahead), estimates(slow, ahead), np.zeros((6, N_MEMBERS))
+    for i in range(6):
+        for k in range(N_MEMBERS):
+            expected[i, k] = rewards[i] + discounts[i] * slow_q[i, k, q[i, k].argmax()]
+    targets = values.double_targets(jnp.array(q), slow_q, rewards[:, None], discounts[:, None], ALL)
+    np.testing.assert_allclose(targets, expected, rtol=1e-7)
+
+    masks = np.array([[1, 0], [0, 1], [1, 1], [0, 0], [1, 1], [0, 1]])
+    logits = forward(layers, x).reshape(6, N_MEMBERS, N_ACTIONS, len(BINS))
+    added = forward(prior, x).reshape(6, N_MEMBERS, N_ACTIONS)
+    losses = [
+        cross_entropy(logits[i, k, actions[i]], expected[i, k] - 0.5 * added[i, k, actions[i]])
+        for i, k in zip(*np.nonzero(masks), strict=True)
+    ]
+    loss = members_loss(layers, prior, 0.5, x, actions, expected, masks, jnp.array(BINS))
+    np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-7)
+    merged = ensemble.mean_prior(prior, 0.5, N_MEMBERS)
+    np.testing.assert_allclose(forward(merged, x), 0.5 * added.mean(1), rtol=1e-7)
+
+
+def test_the_k_smallest_estimates():
+    estimates = jnp.array([[3.0, -1.0], [1.0, 5.0], [2.0, 0.0], [9.0, 4.0]])
+    for k, expected in {1: [1.0, -1.0], 2: [1.5, -0.5], 4: [3.75, 2.0]}.items():
+        np.testing.assert_allclose(ensemble.smallest(estimates, k), expected)
+
+
+def test_masks_belong_to_steps_and_heads():
+    key, steps = jax.random.key(3), jnp.arange(500)
+    masks = np.asarray(masks_of(key, steps, 0.3, 8))
+    order = np.random.default_rng(0).integers(500, size=500)
+    assert np.array_equal(masks[order], masks_of(key, jnp.array(order), 0.3, 8))
+    assert not np.array_equal(masks, masks_of(jax.random.key(4), steps, 0.3, 8))
+    assert set(masks.ravel()) == {0.0, 1.0}
+    np.testing.assert_allclose(masks.mean(0), 0.3, atol=0.08)
+    assert np.abs(np.corrcoef(masks.T) - np.eye(8)).max() < 0.15
+
+
+def test_a_random_network_has_outputs_of_variance_one():
+    x = np.random.default_rng(0).normal(size=(200, 30))
+    outputs = network(fixed_layers(jax.random.key(0), 30, (64, 64), 50), x)
+    assert float(outputs.var()) == pytest.approx(1.0, abs=0.25)
+
+
+def test_novelty_is_the_error_of_the_predictor(batch):
+    x, _, actions = batch
+    predictor, fixed = (layers_of(N_ACTIONS * N_FEATURES, seed) for seed in (4, 5))
+    difference = (forward(predictor, x) - forward(fixed, x)).reshape(6, N_ACTIONS, N_FEATURES)
+    expected = (difference[np.arange(6), actions] ** 2).mean(1)
+    found = errors(predictor, fixed, x, actions, N_FEATURES)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    batches, moments = [0.3 * expected, expected, 0.1 * expected], jnp.zeros(3)
+    for each in batches:
+        moments = novelty.updated(moments, each)
+    bonuses = novelty.bonuses(found, moments, 0.2)
+    np.testing.assert_allclose(bonuses, 0.2 * np.minimum(expected / np.std(batches), 1.0), rtol=1e-7)
+    assert bonuses.max() == 0.2
+    assert np.all(np.isfinite(novelty.bonuses(found, novelty.updated(jnp.zeros(3), jnp.ones(6)), 0.2)))
+
+
 def test_gradients_agree_with_finite_differences(batch):
     x, _, actions = batch
     targets, bins = np.array([0.1, 2.0, -1.0, 0.9, 0.3, 2.5]), jnp.array(BINS)
-    goal_targets = np.random.default_rng(8).uniform(size=(6, N_GOALS))
+    goal_targets, n_values = np.random.default_rng(8).uniform(size=(6, N_GOALS)), N_MEMBERS * N_ACTIONS
+    prior = layers_of(n_values, 3)
     cases = {
         "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
         "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
         "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), ALL)),
+        "members": (
+            n_values * len(BINS),
+            lambda w: members_loss(
+                w, prior, 0.5, x, actions, goal_targets[:, :N_MEMBERS], np.ones((6, N_MEMBERS)), bins
+            ),
+        ),
+        "novelty": (n_values, lambda w: errors(w, prior, x, actions, N_MEMBERS).mean()),
     }
     for name, (outputs, loss) in cases.items():
         layers = layers_of(outputs, 6)
@@ -182,6 +269,10 @@ def test_the_policy_of_a_network_has_its_action_values():
     assert [policy(picture, state) for picture, state in zip(pictures, states, strict=True)] == list(
         policy.q(pictures.reshape(n, 2), states).argmax(1)
     )
+    layers, prior = layers_of(N_MEMBERS * N_ACTIONS * len(BINS)), layers_of(N_MEMBERS * N_ACTIONS, 1)
+    policy = dataclasses.replace(policy, layers=layers, prior=tuple(ensemble.mean_prior(prior, 0.5, N_MEMBERS)))
+    expected = members(layers, prior, 0.5, inputs, jnp.array(BINS), N_MEMBERS).mean(1)
+    np.testing.assert_allclose(policy.q(pictures, states), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_replay_is_balanced_between_pairs():

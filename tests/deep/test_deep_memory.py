@@ -37,7 +37,18 @@ def held(job):
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(held))
 
 
-@pytest.mark.parametrize("agent", ["DeepDirected", "DeepNaive", "DeepDirected(hidden=(512, 32), batch=8, bins=9)"])
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "DeepDirected",
+        "DeepNaive",
+        "DeepDirected(hidden=(512, 32), batch=8, bins=9)",
+        "DeepIntrinsic(novelty='distillation')",
+        "BootstrappedDQN",
+        "BootstrappedDQN(heads=30, batch=8)",
+        "DeepCautious(n=30)",
+    ],
+)
 @pytest.mark.parametrize(
     ("environment", "monitor", "observe"),
     [

@@ -159,9 +159,15 @@ def _extended(module: str, kind: Any, names: tuple[str, ...]) -> Any:
 
 #: Agents with networks and the module that has them, which is imported when one of them is looked up.
 DEEP = dict.fromkeys(
-    ("DeepDirected", "DeepNaive", "DeepIntrinsic", "DeepOracle", "DeepZero", "DeepIgnore"), "monmdp.deep.agents"
-)
-AGENTS: Registry[Agent] = Registry("agent", Agent, DEEP)
+    (
+        "DeepDirected", "DeepNaive", "DeepIntrinsic", "BootstrappedDQN", "DeepCautious", "DeepOracle", "DeepZero",
+        "DeepIgnore",
+    ),
+    "monmdp.deep.agents",
+)  # fmt: skip
+#: The same with tables of pictures.
+HASHED = {"HashDirectedModel": "monmdp.deep.hashed"}
+AGENTS: Registry[Agent] = Registry("agent", Agent, DEEP | HASHED)
 
 
 @runtime_checkable

@@ -15,7 +15,16 @@ from monmdp.agents import factored_model, outcome_rewards, planning
 from monmdp.agents.arrays import Rows, array_tuple, world_sizes, zeros
 from monmdp.agents.base import AGENTS, Agent, Transition
 from monmdp.agents.choices import choose, largest
-from monmdp.agents.goals import DISCOVER, GIVE_UP_FACTOR, LEAST_CHANCE, N_PURPOSES, VISIT, follow, price
+from monmdp.agents.goals import (
+    DISCOVER,
+    GIVE_UP_FACTOR,
+    LEAST_CHANCE,
+    N_PURPOSES,
+    VISIT,
+    follow,
+    given_up_remark,
+    price,
+)
 from monmdp.check import Count, NonNegative, Probability
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
@@ -364,10 +373,7 @@ class DirectedModel(Agent):
 
     def remarks(self, memory: Any) -> list[tuple[int, str]]:
         """Environment pairs whose reward was given up, and why."""
-        return [
-            (int(pair), f"given up: should have been seen {memory.missed[pair]:.1f} times, and never was")
-            for pair in np.flatnonzero(memory.given_up)
-        ]
+        return [(int(pair), given_up_remark(memory.missed[pair])) for pair in np.flatnonzero(memory.given_up)]
 
     def _n_successors(self, world: World, steps: int) -> int:
         """The largest number of successors in the rows of all pairs, ends of episodes included."""

@@ -43,6 +43,11 @@ RELIED = 100
 DOUBT_GROWTH = 0.1
 
 
+def given_up_remark(missed: float) -> str:
+    """What is reported about a reward that was given up, although it was expected to be observed this often."""
+    return f"given up: should have been seen {missed:.1f} times, and never was"
+
+
 @inlined
 def is_open(memory, env_pair, log_time):
     """Whether outcomes of a pair have rewards never observed and are not rare, and the pair was observed less than

@@ -55,6 +55,7 @@ class List(Command):
 
     def run(self, console: Console) -> None:
         from monmdp import AGENTS, ENVIRONMENTS, MONITORS
+        from monmdp.agents.base import DEEP, HASHED
         from monmdp.join import as_environment, make
 
         registries: list[Any] = [ENVIRONMENTS, MONITORS, AGENTS]
@@ -69,7 +70,8 @@ class List(Command):
         example = Example(environment, make(environment, self.monitor), chosen=self.environment is not None)
         for registry in registries:
             _print_kind(console, registry.kind, registry, list(registry), example)
-        _print_kind(console, "agent with networks", AGENTS, AGENTS.extra, None)
+        _print_kind(console, "agent with networks", AGENTS, list(DEEP), None)
+        _print_kind(console, "agent with a table of pictures", AGENTS, list(HASHED), None)
         print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
         if self.environment is None:
             print_line(console, f"{BY_PROBLEM}: monmdp list Hazard Button shows the value for that problem.")
@@ -117,11 +119,12 @@ def _print_kind(console: Console, kind: str, registry: Any, names: list[str], ex
             option: default for option, default in defaults.items() if option in vars(base) and default != "None"
         }:
             shared.append(_row(base.__name__, base, options))
-    several = kind.replace(registry.kind, f"{registry.kind}s")
+    several = kind.replace(registry.kind, f"{registry.kind}s") if len(rows) > 1 else kind
     for title, cells in ((f"{len(rows)} {several}", rows), (f"shared options of {several}", shared)):
-        table = terminal((), cells, title)
-        table.columns[0].no_wrap = True
-        console.print(table, "")
+        if cells:
+            table = terminal((), cells, title)
+            table.columns[0].no_wrap = True
+            console.print(table, "")
 
 
 def _row(name: str, entry: Any, options: dict[str, str], origin: str | None = None) -> tuple[Text, Text]:

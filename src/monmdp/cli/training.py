@@ -39,7 +39,16 @@ Agent = Annotated[
     str,
     option(help='Name and options, such as "Directed(beta_bar=0.1)"; monmdp list shows all agents.', metavar="AGENT"),
 ]
-FASTEST = 4096
+Observe = Annotated[
+    str | None,
+    option(
+        "pixels",
+        'What an agent with networks sees, such as DeepDirected: pixels, one-hot, coordinates or "noisy pixels".',
+        "NAME",
+    ),
+]
+#: Most steps per picture, and seconds of their training from which on there are no more.
+FASTEST, LONGEST = 4096, 0.5
 #: Background colours from never to often visited.
 HEAT = ("default", "#2b2440", "#4a2a5e", "#78305f", "#a63a50", "#d1573b", "#eb8a2f")
 KEYS = "+ faster  - slower  space pause  s step  q quit"
@@ -108,8 +117,7 @@ class Train(RunArguments):
     """
 
     agent: Agent = "Directed"
-    observe: Annotated[str | None, option("pixels", metavar="NAME")] = None
-    """What an agent with networks sees, such as DeepDirected: pixels, one-hot, coordinates or "noisy pixels"."""
+    observe: Observe = None
     save: Annotated[Path | None, option("none", metavar="FILE")] = None
     """File for the results: .csv for the curves, .npz for curves and final tables."""
 
@@ -205,35 +213,40 @@ class Watch(StepArguments):
     """
 
     agent: Agent = "Directed"
+    observe: Observe = None
     seed: Annotated[int, option(metavar="N")] = 0  # The seed of the run.
     fps: Annotated[float, option(metavar="NUMBER")] = 10.0  # Pictures per second.
     speed: Annotated[int, option(metavar="N")] = 1  # Training steps per picture at the start.
 
     def run(self, console: Console) -> None:
         from monmdp.protocol import paper_job
+        from monmdp.study.runner import observing
         from monmdp.study.snapshots import Run
 
         seconds = 1.0 / check.finite(self.fps, "The number of pictures per second", least=0.1)
         speed = min(FASTEST, check.whole(self.speed, 1, "The speed"))
-        run = Run(paper_job(self.problem(), self.agent, self.steps), check.seed(self.seed, "The seed"))
-        with console.status("Preparing (the first run compiles kernels) …"):
-            run.advance(0)
-        last, paused = None, False
+        seed = check.seed(self.seed, "The seed")
+        agent = self.agent if self.observe is None else observing(self.agent, self.observe)
+        job = paper_job(self.problem(), agent, self.steps)
+        with console.status(job.preparing):
+            run = Run(job, seed)
+        last, paused, took = None, False, 0.0
         with keyboard() as keys_pressed, Live(console=console, auto_refresh=False) as live:
             while True:
-                deadline = time.monotonic() + seconds
+                started = time.monotonic()
                 if not paused:
                     last = advance(run, speed)
+                    took = time.monotonic() - started
                 state = "paused" if paused else f"{plural(speed, 'step')} per picture"
                 live.update(picture(run, last, state), refresh=True)
                 if run.step == run.job.steps and not paused:
                     return
-                for key in keys_pressed(deadline):
+                for key in keys_pressed(started + seconds):
                     if key in "qQ\x1b":
                         return
                     if key == " ":
                         paused = not paused
-                    elif key in "+=":
+                    elif key in "+=" and took < LONGEST:
                         speed = min(FASTEST, speed * 2)
                     elif key in "-_":
                         speed = max(1, speed // 2)

@@ -2,12 +2,14 @@
 
 All agents share one loop (`learner`): double Q-learning on R̂ + r_M from replay, with networks in place of tables.
 
-DeepDirected:   explores toward the least visited pair, guided by the reach network Ŝ; otherwise greedy on Q
-DeepNaive:      ε-greedy
-DeepIntrinsic:  ε-greedy; the target has a bonus / √N(s,a)
-DeepOracle:     ε-greedy; sees every reward, hidden or not
-DeepZero:       ε-greedy; takes a hidden reward for zero
-DeepIgnore:     ε-greedy; learns Q only from steps whose reward was observed
+DeepDirected:     explores toward the least visited pair, guided by the reach network Ŝ; otherwise greedy on Q
+DeepNaive:        ε-greedy
+DeepIntrinsic:    ε-greedy; the target has a bonus for novelty: b / √N(s,a), or an error of prediction (`novelty`)
+BootstrappedDQN:  greedy on one head of Q per episode; heads differ by random priors and by what they learn from
+DeepCautious:     ε-greedy; a reward is the mean of the k smallest of n estimates
+DeepOracle:       ε-greedy; sees every reward, hidden or not
+DeepZero:         ε-greedy; takes a hidden reward for zero
+DeepIgnore:       ε-greedy; learns Q only from steps whose reward was observed
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ from monmdp.problem import Integers, MonMDP
 from monmdp.training.job import Job
 from monmdp.world import World
 
+#: Features of a pair, if novelty is distilled.
+FEATURES = 16
 #: Measured on one core: seconds of an update and of a recording point, for the default networks and Empty + Ask.
 STEP_SECONDS, POINT_SECONDS = 6e-3, 3e-3
+#: What a head adds to that, as a fraction.
+HEAD_COST = 0.1
 
 
 def sizes(value: Any, what: str) -> None:
@@ -84,6 +90,11 @@ class DeepAgent(Agent):
     #: Whether the agent explores toward goals.
     directed: ClassVar[bool] = False
 
+    @property
+    def features(self) -> int:
+        """Features of a pair that a network learns to predict, as a measure of novelty."""
+        return 0
+
     def defaults(self, bounds: Bounds) -> dict[str, Any]:
         return {"minimum_reward": bounds.minimum_reward}
 
@@ -119,21 +130,27 @@ class DeepAgent(Agent):
             raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
 
     def memory_bytes(self, world: World, steps: int, n_numbers: int = 1024, n_codes: int | None = None) -> int:
-        """Approximate size of one run: six copies of its networks, 24 numbers per step, and batches.
+        """Approximate size of one run: six copies of its networks, fixed ones, 24 numbers per step, and batches.
 
         n_numbers: those of an observation. n_codes: by default one per environment state.
         """
         n_codes = world.n_env_states if n_codes is None else n_codes
         goal_pairs = n_codes * world.n_monitor_states * world.n_actions
-        outputs = 2 * self.bins * world.n_actions + goal_pairs * self.directed
+        n_actions, env_actions = world.n_actions, world.n_actions // world.n_monitor_actions
+        heads, models, features = getattr(self, "heads", 0), getattr(self, "n", 0), self.features * n_actions
+        outputs = self.bins * (max(heads, 1) * n_actions + max(models * env_actions, n_actions))
+        outputs += goal_pairs * self.directed + features
+        fixed = heads * n_actions + models * env_actions + features
         layers = (n_numbers + world.n_monitor_states, *self.hidden)
-        hidden = (2 + self.directed) * sum(before * size for before, size in pairwise(layers))
-        weights, batch = hidden + self.hidden[-1] * outputs, self.batch * (n_numbers + outputs)
-        return 4 * (6 * weights + 24 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
+        hidden, last = sum(before * size for before, size in pairwise(layers)), self.hidden[-1]
+        weights = 6 * ((2 + self.directed + (features > 0)) * hidden + last * outputs)
+        weights += (fixed > 0) * hidden + last * fixed
+        batch = self.batch * (n_numbers + outputs)
+        return 4 * (weights + 24 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""
-        return STEP_SECONDS / self.every, POINT_SECONDS
+        return STEP_SECONDS * (1.0 + HEAD_COST * getattr(self, "heads", 0)) / self.every, POINT_SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +183,55 @@ class DeepIntrinsic(DeepAgent):
     """ε-greedy double Q-learning with an intrinsic reward for novelty, from pictures.
 
     bonus: the intrinsic reward of a first visit.
+    novelty: "counts" for bonus / √N(s,a), or "distillation" for the error with which a network predicts the output of
+    a random one for the pair, as a multiple of its standard deviation so far, at most 1.
     """
 
     bonus: NonNegative = 0.01
+    novelty: Literal["counts", "distillation"] = "counts"
+
+    @property
+    def features(self) -> int:
+        return FEATURES * (self.novelty == "distillation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BootstrappedDQN(DeepAgent):
+    """Bootstrapped double Q-learning with random prior functions and a reward model, from pictures.
+
+    A head of Q is drawn for every episode and followed greedily. The recorded policy is greedy on the mean of heads.
+    epsilon: probability of a random action on top of that; 0 is the original, which needs many episodes.
+    heads: number of heads; they share hidden layers.
+    prior_scale: standard deviation of the random function that is added to every head, in units of rewards.
+    share: probability that a head learns from a step; drawn once for each step and head.
+    """
+
+    heads: Count = 10
+    prior_scale: NonNegative = 0.03
+    share: Probability = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeepCautious(DeepAgent):
+    """ε-greedy double Q-learning with cautious rewards, from pictures: the mean of the k smallest of n estimates.
+
+    The idea is that of cautious k-of-N policies (arXiv 2505.08988). There, the k of N reward models are averaged whose
+    rewards are smallest for the policy on a batch; here, the k smallest estimates of each pair, which is never more.
+    Models share hidden layers, differ by random prior functions, and all learn from every observed reward. They judge
+    rewards that were never observed too, so minimum_reward only bounds the range of estimates.
+    prior_scale: standard deviation of the random function that is added to every model, in units of rewards.
+    """
+
+    k: Count = 1
+    n: Count = 10
+    prior_scale: NonNegative = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.k > self.n:
+            raise MonMDPError(
+                f"DeepCautious takes the k smallest of n estimates, so k = {self.k} must be at most n = {self.n}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from gymnasium.vector.utils import iterate
 
 from monmdp.agents.base import Transition
 from monmdp.deep.codes import encode, scale
+from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.job import DeepJob
 from monmdp.deep.learner import (
@@ -37,12 +38,13 @@ from monmdp.deep.learner import (
     joined,
     learn,
     mean_costs,
+    recorded_values,
     remember,
+    reward_values,
     scaled,
 )
 from monmdp.deep.observations import Observations, Singles
 from monmdp.deep.policy import Policy
-from monmdp.deep.values import q_values
 from monmdp.deep.world import Sizes
 from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import annuity
@@ -251,6 +253,7 @@ def turn(
     )
     memory = memory._replace(code=copy.code)  # `remember` takes the goal from the copy's choice
     memory = remember(plan, numbers, memory, copy.row, copy.monitor, copy.choice, seen, number)
+    memory = memory._replace(episode=memory.episode + step.ended)
     due = number % plan.every == plan.every - 1
     memory = jax.lax.cond(due, lambda before: learn(plan, numbers, before, number), lambda before: before, memory)
     memory, copy = choose(plan, numbers, memory, start, step.start_monitor, ticket)
@@ -276,10 +279,10 @@ def survey(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> tup
     """Q [goals, A] and R̂ [codes, environment actions] of all prototypes, and β."""
     pictures = scaled(memory.codes, memory.codes.prototypes)
     each, monitors = jnp.divmod(jnp.arange(plan.n_goals), plan.n_monitor_states)
-    q = q_values(memory.slow["q"], joined(plan, pictures[each], monitors), numbers.q_bins)
+    q = recorded_values(plan, numbers, memory, joined(plan, pictures[each], monitors))
     least = least_visits(goal_counts(plan, numbers, memory, step), memory.seen)
     beta = ratio(step, least) if plan.directed else jnp.full((), jnp.nan)
-    return q, q_values(memory.networks["reward"], pictures, numbers.reward_bins), beta
+    return q, reward_values(plan, numbers, memory, pictures), beta
 
 
 def monitor_rewards(env: Any) -> tuple[float, float] | None:
@@ -338,7 +341,9 @@ class HostRun(DeepJob):
     def numbers(self) -> Numbers:
         """Those of problems, with even bins of values: rewards of many steps add up, and all are about as large."""
         low, high = self.ranges(float(getattr(self.agent, "bonus", 0.0)))[1]
-        margin = MARGIN * (high - low)
+        margin = MARGIN * (high - low) + PRIOR_ROOM * float(getattr(self.agent, "prior_scale", 0.0)) * (
+            self.plan.heads > 0
+        )
         return super().numbers._replace(
             q_bins=np.linspace(low - margin, high + margin, self.agent.bins, dtype=np.float32)
         )
@@ -404,8 +409,9 @@ class HostRun(DeepJob):
 
     def _greedy(self, memory: Memory) -> Policy:
         """The greedy policy, on observations of the environment as they are."""
-        mean, factor, layers = jax.device_get((*scale(memory.codes), memory.slow["q"]))
-        vectors, plan = self._vectors, self.plan
+        vectors, plan, prior = self._vectors, self.plan, memory.fixed.get("q", [])
+        prior = mean_prior(prior, self.numbers.prior_scale, plan.heads) if prior else []
+        mean, factor, layers, prior = jax.device_get((*scale(memory.codes), memory.slow["q"], prior))
         if plan.directed and plan.n_monitor_states == 1:  # as `act`: other actions of the monitor have the lowest value
             costs = np.asarray(mean_costs(plan, memory))[0]
             last = layers[-1] = {name: np.array(array) for name, array in layers[-1].items()}
@@ -423,4 +429,5 @@ class HostRun(DeepJob):
             factor=factor / vectors.half,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
+            prior=tuple(prior),
         )

@@ -16,14 +16,19 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from monmdp.agents.goals import given_up_remark
 from monmdp.agents.schedules import schedule, value_at
 from monmdp.deep.codes import Codes, radius, scale
+from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
+from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
+from monmdp.deep.inside import aims, in_world
 from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
 from monmdp.deep.memory import accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
+from monmdp.deep.replay import History
 from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
@@ -32,7 +37,7 @@ from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.machine import readable
 from monmdp.problem import Integers, MonMDP
 from monmdp.rng import stream
-from monmdp.training.job import Finished, Job, Target
+from monmdp.training.job import Finished, Job, Moment, Target
 from monmdp.training.loop import fill_record, stream_keys
 from monmdp.training.metrics import Tally, new_record
 
@@ -137,6 +142,10 @@ class DeepJob(Job):
             every=agent.every,
             directed=agent.directed,
             pooled=getattr(agent, "pooled", False),
+            heads=getattr(agent, "heads", 0),
+            models=getattr(agent, "n", 0),
+            smallest=getattr(agent, "k", 0),
+            features=agent.features,
         )
 
     @cached_property
@@ -148,6 +157,8 @@ class DeepJob(Job):
             table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = self.ranges(bonus)
+        prior_scale = float(getattr(agent, "prior_scale", 0.0))
+        q_room, reward_room = (PRIOR_ROOM * prior_scale * (n > 0) for n in (self.plan.heads, self.plan.models))
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
@@ -160,14 +171,16 @@ class DeepJob(Job):
             last_learning_rate=agent.last_learning_rate,
             balance=agent.balance,
             tracking=agent.tracking,
-            q_bins=new_bins(*values, agent.bins),
-            reward_bins=new_bins(*rewards, agent.bins),
+            q_bins=new_bins(values[0] - q_room, values[1] + q_room, agent.bins),
+            reward_bins=new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins),
             minimum_reward=agent.minimum_reward,
             discount=self.world.discount,
             beta_bar=getattr(agent, "beta_bar", 0.0),
             goal_discount=getattr(agent, "goal_discount", 0.0),
             goal_steps=getattr(agent, "goal_steps", 0),
             bonus=bonus,
+            prior_scale=prior_scale,
+            share=getattr(agent, "share", 1.0),
             uses_model=agent.hidden_reward == "model",
             ignores=agent.hidden_reward == "ignore",
             sees_everything=agent.sees_everything,
@@ -178,14 +191,19 @@ class DeepJob(Job):
         """Smallest and largest environment reward, and value."""
         return reward_ranges(self.problem, self.agent.minimum_reward, bonus)
 
+    @property
+    def preparing(self) -> str:  # type: ignore[override]
+        """What is said before the program is compiled."""
+        kind, place = type(self.agent).__name__, jax.default_backend()
+        return f"Compiling {kind} for the {place} (about 20 s; later runs load it) …"
+
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Compile the program, so that the time of a run does not include it."""
         with _COMPILING[self._program]:
             if self._prepared:
                 return
-            kind, place = type(self.agent).__name__, jax.default_backend()
             if announce is not None:
-                announce(f"Compiling {kind} for the {place} (about 20 s; later runs load it) …")
+                announce(self.preparing)
             self._train([(self, 0)], [np.zeros(2, np.int64)], self.point_steps[:1], np.zeros(1, np.int64))
             self._prepared = True
 
@@ -235,12 +253,12 @@ class DeepJob(Job):
                 run.last = until, reading, lane
             if all(run.failure for run in runs):
                 break
-        history = jax.device_get((memories.history.outcome, memories.history.observed, memories.history.exploring))
+        history = jax.device_get(memories.history)
         for lane, run in enumerate(runs):
             run.evaluate_last()
-            run.history = [field[lane] for field in history]
+            run.history = History(*(field[lane][:before] for field in history))
             if run.job.keeps_policies:
-                kept = memories.codes, memories.slow["q"]
+                kept = memories.codes, memories.slow["q"], memories.fixed.get("q", [])
                 run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
             run.progress[:] = before, len(point_steps)
 
@@ -257,13 +275,50 @@ class DeepJob(Job):
         stacked = jax.device_put(jax.tree.map(lambda *arrays: np.stack(arrays), *each))
         return self.plan, *stacked, jax.random.wrap_key_data(keys)
 
-    def policy(self, seed: int, codes: Codes, layers: Layers) -> Policy:
-        """The greedy policy of a run with these codes and this network of action values."""
+    def follow(self, seed: int) -> Callable[[int], Moment]:
+        """A function that trains a seed to a step, in the program of `run`, and returns what is inside it then."""
+        run, before = Run(self, seed, np.zeros(2, np.int64)), 0
+        plan, numbers, device, draws, keys = self._inputs([run])
+        memories = begin(plan, numbers, device, draws, keys)
+
+        def move(until: int) -> Moment:
+            nonlocal memories, before
+            for part in (*range(before + LISTEN_EVERY, until, LISTEN_EVERY), until):  # so that Ctrl-C is heard
+                memories = jax.block_until_ready(advance(plan, numbers, device, draws, memories, before, part))
+                before = part
+            run.last = until, read(plan, numbers, device, memories, until), 0
+            run.evaluate_last()
+            if run.failure:
+                raise run.failure
+            state, history = jax.device_get((memories.state, memories.history))
+            run.history = History(*(field[0][:until] for field in history))
+            tally, visits = run.counted(new_record(1), np.array([until]))
+            goal, values = -1, np.full(run.q.shape, np.nan)
+            if plan.directed:
+                aim = jax.device_get(aims(plan, numbers, device, memories, until))
+                goal, values = in_world(aim, self.world, plan, run.history, run.pairs)
+            counts = np.bincount(self.world.env_pair[run.pairs], run.history.known, self.world.n_env_pairs)
+            return Moment(
+                until, int(state[0]), tally, visits, run.q, run.betas[-1], goal, values, run.tables["reward_model"],
+                counts.astype(np.int64),
+            )  # fmt: skip
+
+        return move
+
+    def _possible(self, array: np.ndarray) -> np.ndarray:
+        """The outputs of the problem's own actions among all, [..., heads * actions * bins] or [..., actions]."""
+        n_bins = 1 if array.shape[-1] == self.plan.n_actions else self.agent.bins
+        parts = array.reshape(*array.shape[:-1], -1, self.plan.n_actions, n_bins)[..., : self.world.n_actions, :]
+        return parts.reshape(*array.shape[:-1], -1)
+
+    def policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
+        """The greedy policy of a run with these codes, this network of action values and its prior, if it has one."""
         problem, n_numbers = self.problem, self.view.table.shape[1]
-        mean, factor, layers = jax.device_get((*scale(codes), layers))
-        first, last, n_outputs = layers[0]["weights"], layers[-1], self.world.n_actions * self.agent.bins
-        layers[0]["weights"] = np.delete(first, np.s_[n_numbers : len(mean)], 0)  # what was filled up
-        layers[-1] = {name: array[..., :n_outputs] for name, array in last.items()}
+        prior = mean_prior(prior, self.numbers.prior_scale, self.plan.heads) if prior else []
+        mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
+        for each in (layers, prior) if prior else (layers,):  # without what was filled up
+            each[0]["weights"] = np.delete(each[0]["weights"], np.s_[n_numbers : len(mean)], 0)
+            each[-1] = {name: self._possible(array) for name, array in each[-1].items()}
         return Policy(
             agent=self.agent_name,
             problem=problem.name,
@@ -275,6 +330,7 @@ class DeepJob(Job):
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),
+            prior=tuple(prior),
         )
 
 
@@ -301,7 +357,8 @@ class Run:
         self.evaluator, self.values, self.betas = new_evaluator(job.world), list[float](), list[float]()
         self.last: tuple[int, Reading, int] | None = None
         self.tables: dict[str, Any] = {}
-        self.history: list[Any] | None = None
+        self.q = np.zeros((job.world.n_states, job.world.n_actions))
+        self.history: Any = None  # of the steps done, once they are known
         self.failure: MonMDPError | None = None
         self.policy: Policy | None = None
 
@@ -322,11 +379,12 @@ class Run:
             value = exact_return(world, q, self.evaluator)
         elif job.episodes > 0:
             value, self.clock = sampled_return(world, q, job.episodes, self.keys.evaluation, self.clock)
+        self.q = q
         self.values.append(float(value))
         self.betas.append(float(own.beta))
         env_actions = world.n_actions // world.n_monitor_actions
         rewards = own.reward_model[: world.n_env_states, :env_actions].ravel().astype(np.float64)
-        self.tables = {"q": q[: world.n_acting_states], "reward_model": rewards, "remarks": []}
+        self.tables = {"q": q[: world.n_acting_states], "reward_model": rewards}
 
     def result(self, stop: Integers) -> Finished | Exception:
         """The record and final tables; incomplete if the run was stopped."""
@@ -335,8 +393,33 @@ class Run:
         record, world = new_record(len(self.job.point_steps)), self.job.world
         if self.history is None:
             return record, {}
-        visits = np.zeros(world.n_states * world.n_actions, np.int64)
-        values, betas = np.array(self.values), np.array(self.betas)
-        fill_record(world, *self.history, Tally(), self.keys.noise, self.job.point_steps, values, betas, visits, record)
+        _, visits = self.counted(record, self.job.point_steps)
         visits = visits[: world.n_acting_states * world.n_actions]
-        return record, {**self.tables, "visits": visits, "policy": self.policy}
+        return record, {**self.tables, "visits": visits, "policy": self.policy, "remarks": self.remarks()}
+
+    def counted(self, record: Any, point_steps: Integers) -> tuple[Tally, Integers]:
+        """What was counted in the steps that the device recorded, and visits [S * A]; fills a record."""
+        world, history = self.job.world, self.history
+        visits = np.zeros(world.n_states * world.n_actions, np.int64)
+        points = [np.array(column)[-len(point_steps) :] for column in (self.values, self.betas)]
+        steps = history.outcome, history.observed, history.exploring
+        tally = fill_record(world, *steps, Tally(), self.keys.noise, point_steps, *points, visits, record)
+        return tally, visits
+
+    @property
+    def pairs(self) -> Integers:
+        """The world's pairs of the steps that the device recorded, [steps]."""
+        offsets = self.job.world.offsets
+        pairs: Integers = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[self.history.outcome]
+        return pairs
+
+    def remarks(self) -> list[tuple[int, str]]:
+        """Environment pairs whose reward an agent that explores toward goals gave up, and why."""
+        world, history = self.job.world, self.history
+        if not self.job.plan.directed:
+            return []
+        monitor_pairs = history.monitor * world.n_monitor_actions + history.action % world.n_monitor_actions
+        missed = given_up(history.env_pair, monitor_pairs, history.observed)
+        env_pairs = world.env_pair[self.pairs]
+        named = {int(env_pairs[(history.env_pair == pair).argmax()]): missed[pair] for pair in missed}
+        return [(pair, given_up_remark(named[pair])) for pair in sorted(named)]

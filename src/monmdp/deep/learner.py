@@ -1,11 +1,12 @@
 """The loop of all agents with networks: observe, act, step, remember, count, learn. Pure functions over one memory.
 
-x = (o, monitor state as a unit vector);  loss = loss_Q + loss_R̂ + loss_Ŝ, each with its own network and batch
+x = (o, monitor state as a unit vector);  loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 θ ← θ − α_t Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2);  θ⁻ ← θ⁻ + τ (θ − θ⁻) for Q and Ŝ
 
 A reward that was not observed enters the memory as 0 with known = False, except for agents that see everything.
 """
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,23 +14,28 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep import heads
 from monmdp.deep.codes import Codes, encode, new_codes, scale
+from monmdp.deep.ensemble import masks, members, members_loss, smallest
 from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
-from monmdp.deep.networks import new_layers
+from monmdp.deep.heads import near_zero
+from monmdp.deep.networks import Layers, fixed_layers, new_layers
+from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import FIRST_LOGIT, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, new_history, weights
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.values import best_action, q_loss, q_targets, q_values
+from monmdp.deep.values import best_action, double_targets, q_loss, q_targets, q_values
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
-#: The part of a run's random key for noise; steps have the others.
-NOISE = 2**31 - 1
+#: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
+NOISE, FIXED, MASKS, HEADS = (2**31 - i for i in range(1, 5))
 
 
 class Plan(NamedTuple):
-    """What a program is compiled for: sizes, and whether the agent explores toward goals, by pooled counts.
+    """What a program is compiled for: sizes, and what the agent has.
 
+    directed: explores toward goals, by pooled counts if `pooled`. heads: those of Q with random priors, 0 for an
+    ordinary Q. models: those of R̂ with random priors, of which the `smallest` estimates count; 0 for an ordinary R̂.
+    features: those of a pair whose prediction measures novelty, 0 if counts do.
     live: whether the world is stepped on the host, has more states than codes, and may have goals that are hard to
     enter twice. Then missed goals count as visited, and actions of a monitor with one state differ only in their mean
     monitor rewards: steps teach all of them, and only for an answer that is a goal the agent takes one that costs more.
@@ -45,6 +51,10 @@ class Plan(NamedTuple):
     every: int
     directed: bool
     pooled: bool
+    heads: int
+    models: int
+    smallest: int
+    features: int
     live: bool = False
 
     @property
@@ -78,6 +88,8 @@ class Numbers(NamedTuple):
     goal_discount: Any
     goal_steps: Any
     bonus: Any
+    prior_scale: Any
+    share: Any
     uses_model: Any
     ignores: Any
     sees_everything: Any
@@ -86,18 +98,21 @@ class Numbers(NamedTuple):
 class Memory(NamedTuple):
     """Everything that a run changes.
 
-    networks and slow (target networks): layers by name. code: that of the current picture. visits [goals, A];
-    reward_visits [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there.
+    networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
+    by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
+    observed; seen [goals]: whether the agent acted there. episode: its number.
     first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
     something else did later; -1 and NaN if nothing.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
-    goal: a pair, -1 for none, since goal_age steps. loss: those of Q, R̂ and Ŝ at the last update.
+    goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
+    loss: those of all networks at the last update.
     """
 
     key: jax.Array
     networks: dict[str, Any]
     slow: dict[str, Any]
+    fixed: dict[str, Any]
     moments: Any
     history: History
     codes: Codes
@@ -116,6 +131,7 @@ class Memory(NamedTuple):
     episode: jax.Array
     goal: jax.Array
     goal_age: jax.Array
+    novelty: Any
     loss: jax.Array
 
 
@@ -139,6 +155,37 @@ def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
     return (pictures - mean) * factor
 
 
+def new_networks(
+    plan: Plan, numbers: Numbers, keys: Sequence[jax.Array], own: jax.Array
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Networks that are trained, from three keys, and networks that never are, from the run's own key."""
+    q_key, reward_key, reach_key = keys
+    prior_key, novelty_key, predictor_key = jax.random.split(jax.random.fold_in(own, FIXED), 3)
+    n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
+    inputs, n_pair_features = n_numbers + plan.n_monitor_states, plan.n_actions * plan.features
+    n_values, n_rewards = max(plan.heads, 1) * plan.n_actions, max(plan.models, 1) * plan.n_env_actions
+    first_q, first_reward = (
+        jnp.tile(near_zero(numbers.q_bins), n_values),
+        jnp.tile(near_zero(numbers.reward_bins), n_rewards),
+    )
+    networks: dict[str, Any] = {
+        "q": new_layers(q_key, inputs, plan.hidden, n_values * n_bins, first_q),
+        "reward": new_layers(reward_key, n_numbers, plan.hidden, n_rewards * n_bins, first_reward),
+    }
+    fixed: dict[str, Any] = {}
+    if plan.directed:
+        outputs = plan.n_actions * plan.n_goals
+        networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
+    if plan.features:
+        networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)
+        fixed["novelty"] = fixed_layers(novelty_key, inputs, plan.hidden, n_pair_features)
+    if plan.heads:
+        fixed["q"] = fixed_layers(prior_key, inputs, plan.hidden, n_values)
+    if plan.models:
+        fixed["reward"] = fixed_layers(prior_key, n_numbers, plan.hidden, n_rewards)
+    return networks, fixed
+
+
 def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
     """The memory of a run in a problem on the device before its first step."""
     memory, state = blank_memory(plan, numbers, key), start_state(device, draws.start[0])
@@ -149,27 +196,17 @@ def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: 
 
 def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
     """The memory of a run that has seen nothing."""
-    own, q_key, reward_key, reach_key = jax.random.split(key, 4)
-    n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
-    inputs = n_numbers + plan.n_monitor_states
-    repeated = [jnp.tile(heads.near_zero(bins), n) for bins, n in (
-        (numbers.q_bins, plan.n_actions), (numbers.reward_bins, plan.n_env_actions)
-    )]  # fmt: skip
-    networks: dict[str, Any] = {
-        "q": new_layers(q_key, inputs, plan.hidden, plan.n_actions * n_bins, repeated[0]),
-        "reward": new_layers(reward_key, n_numbers, plan.hidden, plan.n_env_actions * n_bins, repeated[1]),
-    }
-    if plan.directed:
-        outputs = plan.n_actions * plan.n_goals
-        networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
+    own, *keys = jax.random.split(key, 4)
+    networks, fixed = new_networks(plan, numbers, keys, own)
     zero, n_monitor_actions = jnp.zeros((), jnp.int32), plan.n_actions // plan.n_env_actions
     return Memory(
         key=own,
         networks=networks,
-        slow={name: layers for name, layers in networks.items() if name != "reward"},
+        slow={name: networks[name] for name in ("q", "reach") if name in networks},
+        fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
-        codes=new_codes(plan.n_codes, n_numbers),
+        codes=new_codes(plan.n_codes, numbers.observations.shape[1]),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
@@ -185,13 +222,44 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         episode=zero + 1,
         goal=zero - 1,
         goal_age=zero,
-        loss=jnp.zeros(3),
+        novelty=jnp.zeros(3) if plan.features else None,
+        loss=jnp.zeros(len(networks)),
     )
 
 
 def possible(plan: Plan, numbers: Numbers) -> jax.Array:
     """Whether an action is one of the problem's [A]."""
     return jnp.arange(plan.n_actions) < numbers.n_actions
+
+
+def head_values(plan: Plan, numbers: Numbers, memory: Memory, layers: Layers, inputs: jax.Array) -> jax.Array:
+    """Q of every head, [..., heads, A], by these layers."""
+    return members(layers, memory.fixed["q"], numbers.prior_scale, inputs, numbers.q_bins, plan.heads)
+
+
+def followed_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+    """Q [A] that the agent follows in this episode: of several heads, one."""
+    if not plan.heads:
+        return q_values(memory.networks["q"], inputs, numbers.q_bins)
+    own = jax.random.fold_in(jax.random.fold_in(memory.key, HEADS), memory.episode)
+    head = jax.random.randint(own, (), 0, plan.heads)
+    return head_values(plan, numbers, memory, memory.networks["q"], inputs)[head]
+
+
+def recorded_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+    """Q [..., A] of inputs [..., inputs], whose greedy policy is recorded: of several heads, their mean."""
+    if plan.heads:
+        return head_values(plan, numbers, memory, memory.slow["q"], inputs).mean(-2)
+    return q_values(memory.slow["q"], inputs, numbers.q_bins)
+
+
+def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Array) -> jax.Array:
+    """R̂ [..., environment actions] of scaled pictures [..., D]: of several models, the mean of the smallest."""
+    layers, bins = memory.networks["reward"], numbers.reward_bins
+    if plan.models:
+        estimates = members(layers, memory.fixed["reward"], numbers.prior_scale, pictures, bins, plan.models)
+        return smallest(estimates, plan.smallest)
+    return q_values(layers, pictures, bins)
 
 
 class Choice(NamedTuple):
@@ -209,20 +277,18 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     anything = jax.random.randint(any_key, (), 0, numbers.n_actions.astype(jnp.int32))
     slips = jax.random.uniform(random_key) < numbers.epsilon[step]
     allowed = possible(plan, numbers)
-    greedy = best_action(q_values(memory.networks["q"], inputs, numbers.q_bins), allowed)
+    q = followed_values(plan, numbers, memory, inputs)
+    greedy = best_action(q, allowed)
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
     counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
     exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
     reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
     n_monitor_actions = plan.n_actions // plan.n_env_actions
-    if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer
+    if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer, and no state better
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
         reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
-        # … nor a state better, so that the best action has the largest monitor reward
-        greedy = best_action(
-            q_values(memory.networks["q"], inputs, numbers.q_bins), allowed & (costs[0] == costs.min())
-        )
+        greedy = best_action(q, allowed & (costs[0] == costs.min()))
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
     goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
     age = jnp.where(keeps, memory.goal_age, 0)
@@ -255,72 +321,44 @@ def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
     return jnp.tile(costs, plan.n_env_actions)
 
 
-def with_any_monitor_action(plan: Plan, memory: Memory, batch: History, key: jax.Array) -> History:
-    """Steps with other monitor actions, drawn at random, and their mean monitor rewards, for monitors with one state.
+class Batch(NamedTuple):
+    """Steps from replay: their numbers [n] and entries, scaled pictures, and inputs of networks before and after."""
 
-    Such a monitor's action changes the monitor reward only, so that all its actions can learn from every step.
-    """
-    n_monitor_actions = plan.n_actions // plan.n_env_actions
-    taken = memory.visits.reshape(-1, n_monitor_actions).sum(0)
-    drawn = jax.random.randint(key, batch.action.shape, 0, n_monitor_actions)
-    drawn = jnp.where(taken[drawn] > 0, drawn, batch.action % n_monitor_actions)
-    means = memory.earned / jnp.maximum(taken, 1)
-    return batch._replace(action=batch.action - batch.action % n_monitor_actions + drawn, monitor_reward=means[drawn])
+    chosen: jax.Array
+    entries: History
+    pictures: jax.Array
+    inputs: jax.Array
+    next_inputs: jax.Array
+
+
+#: A function from the layers of a network to its loss.
+Loss = Callable[[Layers], jax.Array]
 
 
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
     """One update of all networks from replay, after `step` + 1 steps."""
     keys = jax.random.split(jax.random.fold_in(memory.key, 2 * step + 1))
-    history, visits, past = memory.history, memory.visits.ravel(), jnp.arange(plan.steps) <= step
-    chosen = draw(keys[0], weights(history.pair, visits, past, numbers.balance), plan.batch)
-    known = history.known & past
-    rewarded = draw(keys[1], weights(history.env_pair, memory.reward_visits, known, numbers.balance), plan.batch)
+    batch = new_batch(plan, numbers, memory, keys[0], step)
+    bonus = numbers.bonus / jnp.sqrt(jnp.maximum(memory.visits.ravel()[batch.entries.pair], 1))
+    losses: dict[str, Loss] = {"reward": reward_learning(plan, numbers, memory, keys[1], step)}
+    if plan.features:
 
-    def pictures(rows: jax.Array, clocks: jax.Array) -> jax.Array:
-        return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
+        def novelty(predictor: Layers) -> jax.Array:
+            return errors(predictor, memory.fixed["novelty"], batch.inputs, batch.entries.action, plan.features)
 
-    batch = jax.tree.map(lambda array: array[chosen], history)
-    if plan.live and plan.directed and plan.n_monitor_states == 1:
-        batch = with_any_monitor_action(plan, memory, batch, jax.random.fold_in(keys[0], 1))
-    shown = pictures(batch.picture, chosen)
-    inputs = joined(plan, shown, batch.monitor)
-    after = pictures(batch.next_picture, jnp.where(batch.ended, plan.steps + 1, 1) + chosen)
-    next_inputs = joined(plan, after, batch.next_monitor)
-    env_actions = batch.action // (plan.n_actions // plan.n_env_actions)
-
-    ever = memory.reward_visits[batch.env_pair] > 0
-    modelled = modelled_rewards(
-        memory.networks["reward"], shown, env_actions, ever, numbers.minimum_reward, numbers.reward_bins
-    )
-    rewards = jnp.where(numbers.uses_model > 0.0, modelled, batch.env_reward)
-    rewards += batch.monitor_reward + numbers.bonus / jnp.sqrt(jnp.maximum(visits[batch.pair], 1))
-    discounts = jnp.where(batch.terminated, 0.0, numbers.discount)
-    allowed = possible(plan, numbers)
-    q_networks = memory.networks["q"], memory.slow["q"]
-    targets = q_targets(*q_networks, rewards, next_inputs, discounts, allowed, numbers.q_bins)
-    used = jnp.where(batch.known, 1.0, 1.0 - numbers.ignores)
-
-    seen_pictures = pictures(history.picture[rewarded], rewarded)
-    seen_actions = history.action[rewarded] // (plan.n_actions // plan.n_env_actions)
-    seen_rewards, any_known = history.env_reward[rewarded], jnp.full(plan.batch, known.any(), jnp.float32)
-    goal_targets = None
+        found = novelty(memory.networks["predictor"])
+        memory = memory._replace(novelty=updated(memory.novelty, found))
+        bonus = bonuses(found, memory.novelty, numbers.bonus)
+        losses["predictor"] = lambda layers: novelty(layers).mean()
+    losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
     if plan.directed:
-        goal_targets = reach_targets(
-            memory.slow["reach"], next_inputs, batch.next_goal, batch.terminated, numbers.goal_discount, allowed
-        )
+        losses["reach"] = reach_learning(plan, numbers, memory, batch)
 
     def total(networks: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
-        losses = [
-            q_loss(networks["q"], inputs, batch.action, targets, used, numbers.q_bins),
-            reward_loss(
-                networks["reward"], seen_pictures, seen_actions, seen_rewards, any_known, numbers.reward_bins
-            ),
-            reach_loss(networks["reach"], inputs, batch.action, goal_targets, memory.seen, allowed)
-            if plan.directed else jnp.zeros(()),
-        ]  # fmt: skip
-        return sum(losses, jnp.zeros(())), jnp.stack(losses)
+        parts = [losses[name](layers) for name, layers in networks.items()]
+        return sum(parts, jnp.zeros(())), jnp.stack(parts)
 
-    gradient, losses = jax.grad(total, has_aux=True)(memory.networks)
+    gradient, parts = jax.grad(total, has_aux=True)(memory.networks)
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
     decay = (1.0 + jnp.cos(jnp.pi * step / plan.steps)) / 2.0
     rate = numbers.learning_rate * (numbers.last_learning_rate + (1.0 - numbers.last_learning_rate) * decay)
@@ -329,7 +367,92 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         name: jax.tree.map(lambda old, new: old + numbers.tracking * (new - old), layers, networks[name])
         for name, layers in memory.slow.items()
     }
-    return memory._replace(networks=networks, slow=slow, moments=moments, loss=losses)
+    return memory._replace(networks=networks, slow=slow, moments=moments, loss=parts)
+
+
+def replayed(numbers: Numbers, memory: Memory, rows: jax.Array, clocks: jax.Array) -> jax.Array:
+    """Scaled pictures [n, D] of environment states at some moments, [n] each."""
+    return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
+
+
+def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Batch:
+    """A batch of the steps so far."""
+    history, past = memory.history, jnp.arange(plan.steps) <= step
+    chosen = draw(key, weights(history.pair, memory.visits.ravel(), past, numbers.balance), plan.batch)
+    entries = jax.tree.map(lambda array: array[chosen], history)
+    if plan.live and plan.directed and plan.n_monitor_states == 1:
+        entries = with_any_monitor_action(plan, memory, entries, jax.random.fold_in(key, 1))
+    shown = replayed(numbers, memory, entries.picture, chosen)
+    clocks = jnp.where(entries.ended, plan.steps + 1, 1) + chosen
+    after = replayed(numbers, memory, entries.next_picture, clocks)
+    inputs, next_inputs = joined(plan, shown, entries.monitor), joined(plan, after, entries.next_monitor)
+    return Batch(chosen, entries, shown, inputs, next_inputs)
+
+
+def with_any_monitor_action(plan: Plan, memory: Memory, entries: History, key: jax.Array) -> History:
+    """Steps with other monitor actions, drawn at random, and their mean monitor rewards, for monitors with one state.
+
+    Such a monitor's action changes the monitor reward only, so that all its actions can learn from every step.
+    """
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(-1, n_monitor_actions).sum(0)
+    drawn = jax.random.randint(key, entries.action.shape, 0, n_monitor_actions)
+    own = entries.action % n_monitor_actions
+    drawn = jnp.where(taken[drawn] > 0, drawn, own)
+    means = memory.earned / jnp.maximum(taken, 1)
+    return entries._replace(action=entries.action - own + drawn, monitor_reward=means[drawn])
+
+
+def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array) -> Loss:
+    """The loss of Q with rewards that are observed or modelled, and a bonus [n]."""
+    entries, bins, allowed = batch.entries, numbers.q_bins, possible(plan, numbers)
+    env_actions = entries.action // (plan.n_actions // plan.n_env_actions)
+    if plan.models:
+        modelled = reward_values(plan, numbers, memory, batch.pictures)[jnp.arange(plan.batch), env_actions]
+    else:
+        ever = memory.reward_visits[entries.env_pair] > 0
+        modelled = modelled_rewards(
+            memory.networks["reward"], batch.pictures, env_actions, ever, numbers.minimum_reward, numbers.reward_bins
+        )
+    rewards = jnp.where(numbers.uses_model > 0.0, modelled, entries.env_reward)
+    rewards += entries.monitor_reward + bonus
+    discounts = jnp.where(entries.terminated, 0.0, numbers.discount)
+    used = jnp.where(entries.known, 1.0, 1.0 - numbers.ignores)
+    if not plan.heads:
+        both = memory.networks["q"], memory.slow["q"]
+        targets = q_targets(*both, rewards, batch.next_inputs, discounts, allowed, bins)
+        return lambda layers: q_loss(layers, batch.inputs, entries.action, targets, used, bins)
+    q, slow = (
+        head_values(plan, numbers, memory, each["q"], batch.next_inputs) for each in (memory.networks, memory.slow)
+    )
+    targets = double_targets(q, slow, rewards[:, None], discounts[:, None], allowed)
+    own = used[:, None] * masks(jax.random.fold_in(memory.key, MASKS), batch.chosen, numbers.share, plan.heads)
+    prior, scale = memory.fixed["q"], numbers.prior_scale
+    return lambda layers: members_loss(layers, prior, scale, batch.inputs, entries.action, targets, own, bins)
+
+
+def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Loss:
+    """The loss of R̂, from a batch of the steps so far whose reward is known."""
+    history, bins = memory.history, numbers.reward_bins
+    known = history.known & (jnp.arange(plan.steps) <= step)
+    chosen = draw(key, weights(history.env_pair, memory.reward_visits, known, numbers.balance), plan.batch)
+    pictures = replayed(numbers, memory, history.picture[chosen], chosen)
+    actions = history.action[chosen] // (plan.n_actions // plan.n_env_actions)
+    rewards, any_known = history.env_reward[chosen], jnp.full(plan.batch, known.any(), jnp.float32)
+    if not plan.models:
+        return lambda layers: reward_loss(layers, pictures, actions, rewards, any_known, bins)
+    targets, used = (jnp.tile(each[:, None], plan.models) for each in (rewards, any_known))
+    prior, scale = memory.fixed["reward"], numbers.prior_scale
+    return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
+
+
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
+    """The loss of Ŝ."""
+    entries, allowed = batch.entries, possible(plan, numbers)
+    targets = reach_targets(
+        memory.slow["reach"], batch.next_inputs, entries.next_goal, entries.terminated, numbers.goal_discount, allowed
+    )
+    return lambda layers: reach_loss(layers, batch.inputs, entries.action, targets, memory.seen, allowed)
 
 
 class Seen(NamedTuple):
@@ -419,6 +542,7 @@ def remember(
         shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
         earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),
+        episode=memory.episode + seen.ended,
         goal=jnp.where(seen.ended, -1, choice.goal),
         goal_age=choice.goal_age,
     )
@@ -446,7 +570,7 @@ def one_step(
         ended=ended,
     )
     memory = remember(plan, numbers, memory, row, monitor, choice, seen, step)
-    return memory._replace(state=state, elapsed=jnp.where(ended, 0, elapsed), episode=memory.episode + ended)
+    return memory._replace(state=state, elapsed=jnp.where(ended, 0, elapsed))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=4)
@@ -501,8 +625,8 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         if plan.directed:
             beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
         return Reading(
-            q_values(memory.slow["q"], inputs, numbers.q_bins),
-            q_values(memory.networks["reward"], pictures, numbers.reward_bins),
+            recorded_values(plan, numbers, memory, inputs),
+            reward_values(plan, numbers, memory, pictures),
             jnp.where(memory.seen.any(), beta, jnp.nan),
             memory.loss,
         )

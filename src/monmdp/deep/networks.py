@@ -23,6 +23,14 @@ def new_layers(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: in
     return layers
 
 
+def fixed_layers(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: int) -> Layers:
+    """Layers of a network that is never trained: the last weights are random too, and outputs have variance ≈ 1."""
+    before, last = jax.random.split(key)
+    *layers, output = new_layers(before, inputs, hidden, outputs)
+    weights = jax.random.normal(last, output["weights"].shape) * jnp.sqrt(2.0 / hidden[-1])
+    return [*layers, {**output, "weights": weights}]
+
+
 def network(layers: Layers, inputs: jax.Array) -> jax.Array:
     """Outputs [..., outputs] of inputs [..., inputs]."""
     values = inputs

@@ -2,7 +2,8 @@
 
 Q(o, a) = Σ_k softmax(z)_ak b_k,  z = network((o − p̄) / v, monitor state as a unit vector)
 
-Bins b_k: `heads`; network: `networks`; mean p̄ and spread v of observations: `codes`.
+Bins b_k: `heads`; network: `networks`; mean p̄ and spread v of observations: `codes`. Several heads of Q: their mean,
+plus the mean of their priors (`ensemble`), which is a network too.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class Policy:
     """The greedy policy of a trained agent with networks.
 
     `policy(observation, monitor_state)` is the index of a joint action, and `policy.actions` has its name. shape: that
-    of an observation. monitor_states: their names. mean, factor, bins, layers: the network and the scale of its input.
+    of an observation. monitor_states: their names. mean, factor, bins, layers: the network and the scale of its input;
+    prior: the network that is added to its values, if there is one.
     """
 
     agent: str
@@ -45,6 +47,7 @@ class Policy:
     factor: np.ndarray
     bins: np.ndarray
     layers: tuple[dict[str, np.ndarray], ...]
+    prior: tuple[dict[str, np.ndarray], ...] = ()
 
     def __repr__(self) -> str:
         return f"Policy({self.agent} in {self.problem}, seed {self.seed}, observations of shape {self.shape})"
@@ -66,15 +69,10 @@ class Policy:
         states = self._indices(monitor_states, len(pictures))
         scaled = (pictures.reshape(len(pictures), -1) - self.mean) * self.factor
         values = np.concatenate([scaled, np.eye(len(self.monitor_states))[states]], 1)
-        for layer in self.layers[:-1]:
-            z = values @ layer["weights"] + layer["bias"]
-            z = (z - z.mean(1, keepdims=True)) / np.sqrt(z.var(1, keepdims=True) + 1e-5)
-            values = np.maximum(layer["gain"] * z + layer["shift"], 0.0)
-        logits = values @ self.layers[-1]["weights"] + self.layers[-1]["bias"]
-        logits = logits.reshape(len(pictures), len(self.actions), len(self.bins))
-        weights = np.exp(logits - logits.max(2, keepdims=True))
-        q: Floats = (weights * self.bins).sum(2) / weights.sum(2)
-        return q
+        logits = _outputs(self.layers, values).reshape(len(pictures), -1, len(self.actions), len(self.bins))
+        weights = np.exp(logits - logits.max(3, keepdims=True))
+        q: Floats = ((weights * self.bins).sum(3) / weights.sum(3)).mean(1)
+        return q + _outputs(self.prior, values) if self.prior else q
 
     def _indices(self, given: Any, n: int) -> Integers:
         """Indices of monitor states [n], checked."""
@@ -89,12 +87,28 @@ class Policy:
         if path.suffix != ".npz":
             raise MonMDPError(f"A policy is saved as .npz, not {path.suffix!r}.")
         names = ("agent", "problem", "seed", "shape", "monitor_states", "actions")
-        about = {"format": FORMAT, "layers": len(self.layers)} | {name: getattr(self, name) for name in names}
-        arrays = {f"{name}_{i}": array for i, layer in enumerate(self.layers) for name, array in layer.items()}
+        about = {"format": FORMAT, "layers": len(self.layers), "prior": len(self.prior)}
+        about |= {name: getattr(self, name) for name in names}
+        arrays = _named(self.layers) | _named(self.prior, "prior_")
         sink = io.BytesIO()
         scale: dict[str, Any] = {"mean": self.mean, "factor": self.factor, "bins": self.bins}
         np.savez_compressed(sink, allow_pickle=False, about=json.dumps(about), **scale, **arrays)
         write_atomically(path, sink.getvalue())
+
+
+def _outputs(layers: tuple[dict[str, np.ndarray], ...], values: np.ndarray) -> np.ndarray:
+    """Outputs [n, outputs] of a network (`networks`) for inputs [n, inputs]."""
+    for layer in layers[:-1]:
+        z = values @ layer["weights"] + layer["bias"]
+        z = (z - z.mean(1, keepdims=True)) / np.sqrt(z.var(1, keepdims=True) + 1e-5)
+        values = np.maximum(layer["gain"] * z + layer["shift"], 0.0)
+    outputs: np.ndarray = values @ layers[-1]["weights"] + layers[-1]["bias"]
+    return outputs
+
+
+def _named(layers: tuple[dict[str, np.ndarray], ...], prefix: str = "") -> dict[str, Any]:
+    """The arrays of layers by the names that they have in a file."""
+    return {f"{prefix}{name}_{i}": array for i, layer in enumerate(layers) for name, array in layer.items()}
 
 
 def load_policy(path: Path | str) -> Policy:
@@ -105,13 +119,15 @@ def load_policy(path: Path | str) -> Policy:
         about = json.loads(str(arrays.pop("about")))
         if about.pop("format") != FORMAT:
             raise ValueError(f"it does not say {FORMAT!r}")
-        n_layers, shape = about.pop("layers"), tuple(about.pop("shape"))
-        layers = tuple(
-            {name: arrays.pop(f"{name}_{i}") for name in (LAST if i == n_layers - 1 else HIDDEN)}
-            for i in range(n_layers)
+        shape = tuple(about.pop("shape"))
+        layers, prior = (
+            tuple(
+                {name: arrays.pop(f"{prefix}{name}_{i}") for name in (LAST if i == n - 1 else HIDDEN)} for i in range(n)
+            )
+            for prefix, n in (("", about.pop("layers")), ("prior_", about.pop("prior", 0)))
         )
         labels: dict[str, Any] = {name: tuple(map(str, about.pop(name))) for name in ("monitor_states", "actions")}
-        policy = Policy(**about, **labels, **arrays, shape=shape, layers=layers)
+        policy = Policy(**about, **labels, **arrays, shape=shape, layers=layers, prior=prior)
         _check(policy)
     except FileNotFoundError:
         raise MonMDPError(f"There is no file {path}.") from None
@@ -129,16 +145,19 @@ def _check(policy: Policy) -> None:
     size = prod(check.whole(length, 1, "A length of the shape") for length in policy.shape)
     shapes: dict[str, tuple[int | None, ...]] = {
         "mean": (size,),
-        "factor": policy.factor.shape and (size,),
+        "factor": policy.factor.shape and (size,),  # one number, or one per number of an observation
         "bins": (None,),
     }
-    arrays, inputs = {name: getattr(policy, name) for name in shapes}, size + len(policy.monitor_states)
-    for i, layer in enumerate(policy.layers):
-        last = i == len(policy.layers) - 1
-        outputs = len(policy.actions) * len(policy.bins) if last else len(layer["bias"])
-        shapes |= {f"{name}_{i}": (inputs, outputs) if name == "weights" else (outputs,) for name in layer}
-        arrays |= {f"{name}_{i}": array for name, array in layer.items()}
-        inputs = outputs
+    arrays, n_actions = {name: getattr(policy, name) for name in shapes}, len(policy.actions)
+    n_values = n_actions * len(policy.bins)
+    n_values *= max(len(policy.layers[-1]["bias"]) // n_values, 1)  # heads
+    for prefix, layers, last in (("", policy.layers, n_values), ("prior_", policy.prior, n_actions)):
+        inputs = size + len(policy.monitor_states)
+        for i, layer in enumerate(layers):
+            outputs = last if i == len(layers) - 1 else len(layer["bias"])
+            shapes |= {f"{prefix}{name}_{i}": (inputs, outputs) if name == "weights" else (outputs,) for name in layer}
+            inputs = outputs
+        arrays |= _named(layers, prefix)
     for name, array in arrays.items():
         fits = array.ndim == len(shapes[name]) and all(
             wanted in (None, length) for length, wanted in zip(array.shape, shapes[name], strict=True)

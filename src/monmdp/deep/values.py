@@ -27,6 +27,14 @@ def best_action(q: jax.Array, possible: jax.Array) -> jax.Array:
     return jnp.where(possible, q, -jnp.inf).argmax(-1)
 
 
+def double_targets(
+    q: jax.Array, slow: jax.Array, rewards: jax.Array, discounts: jax.Array, possible: jax.Array
+) -> jax.Array:
+    """Targets [...] from the next action values [..., A] of the network and of its target network."""
+    ahead = jnp.take_along_axis(slow, best_action(q, possible)[..., None], -1)[..., 0]
+    return rewards + discounts * ahead
+
+
 def q_targets(
     layers: Layers,
     slow: Layers,
@@ -37,9 +45,8 @@ def q_targets(
     bins: jax.Array,
 ) -> jax.Array:
     """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination; possible [A]: actions."""
-    best = best_action(q_values(layers, next_inputs, bins), possible)
-    ahead = jnp.take_along_axis(q_values(slow, next_inputs, bins), best[:, None], -1)[:, 0]
-    return rewards + discounts * ahead
+    q, slow_q = q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins)
+    return double_targets(q, slow_q, rewards, discounts, possible)
 
 
 def q_loss(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from monmdp.agents.base import DEEP
+from monmdp.agents.base import DEEP, HASHED
 from monmdp.errors import MonMDPError, nearest, shown
 from monmdp.paper.random_problems import FAMILIES, FIRST_REPORTED, random_problem
 from monmdp.protocol import AAMAS_AGENTS, DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS
@@ -107,11 +107,18 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
         steps=10_000_000,
         seeds=5,
     ),
-    # The paper's 48 problems from pixels: DeepDirected and its rivals.
-    "deep": Sweep(agents=tuple(DEEP), steps=20_000, seeds=30, points=200),
+    # The paper's 48 problems from pixels: DeepDirected, its rivals and a table of pictures.
+    "deep": Sweep(agents=(*DEEP, *HASHED), steps=20_000, seeds=30, points=200),
     # Larger problems from pixels, some with deep exploration, keys and new layouts.
     "deep-hard": tuple(
-        Sweep([name], ["Full", "Ask", button, "Level", "Battery(n=3)"], tuple(DEEP), seeds=30, steps=steps, points=200)
+        Sweep(
+            [name],
+            ["Full", "Ask", button, "Level", "Battery(n=3)"],
+            (*DEEP, *HASHED),
+            seeds=30,
+            steps=steps,
+            points=200,
+        )
         for name, (button, steps) in HARD.items()
     ),
     # Random problems: those whose results are reported, and others for development.

@@ -23,6 +23,7 @@ from monmdp.registry import Registry, short_labels
 from monmdp.statistics import wilson
 from monmdp.study.results import CellResults, Results
 from monmdp.study.snapshots import Snapshots, take_snapshots
+from monmdp.study.sweep import Batch
 from monmdp.training.curves import half_width
 from monmdp.training.job import identity
 from monmdp.training.metrics import METRICS
@@ -171,23 +172,30 @@ class Replay(NamedTuple):
 
 #: Problems that are replayed first where a folder has them.
 INSTRUCTIVE = (("Empty", "Ask"), ("Walk", "Button"), ("Hazard", "Button"), ("RiverSwim", "Button"))
-#: Largest numbers of problems and of runs that are replayed.
-MOST_PROBLEMS, MOST_REPLAYS = 4, 16
+#: Largest numbers of problems and of runs that are replayed, and of seconds that their training may take.
+MOST_PROBLEMS, MOST_REPLAYS, MOST_SECONDS = 4, 16, 300.0
 
 
 def replays_of(results: Results) -> list[Replay]:
-    """Some runs of a folder that can be repeated: first seeds in a few problems with a map."""
+    """Some runs of a folder that can be repeated in minutes: first seeds in a few problems with a map."""
     rank = {names: i for i, names in enumerate(INSTRUCTIVE)}
     problems = sorted(results.problems, key=lambda names: rank.get((kind(names[0]), kind(names[1])), len(rank)))
     chosen: list[list[CellResults]] = []
+    slowest = MOST_SECONDS / MOST_REPLAYS
     for names in problems:
-        cells = [cell for cell in results.of_problem(*names) if _repeatable(cell)]
+        seconds = {cell: _replay_seconds(cell) for cell in results.of_problem(*names)}
+        cells = [cell for cell in seconds if np.isfinite(seconds[cell])]
         cells = [cell for cell in cells if cell.settings["steps"] == cells[0].settings["steps"]]
-        if cells and len(chosen) < MOST_PROBLEMS:
+        cells.sort(key=lambda cell: "beta_bar" not in cell.settings.get("agent_options", {}))  # agents with goals first
+        if cells:
+            slowest = max(slowest, *(seconds[cell] for cell in cells))
             chosen.append(cells)
-    replays = []
+        if len(chosen) == MOST_PROBLEMS:
+            break
+    most_runs = max(1, int(MOST_SECONDS / slowest))
+    chosen, replays = chosen[: max(1, most_runs // 2)], []
     for cells in chosen:
-        most, first = min(len(cells), MOST_REPLAYS // len(chosen)), cells[0]
+        most, first = min(len(cells), most_runs // len(chosen)), cells[0]
         kept = [cells[int(i)] for i in np.linspace(0, len(cells) - 1, most).round()]
         parts = [_summary(ENVIRONMENTS, first.environment), _summary(MONITORS, first.monitor)]
         if len(kept) < len(cells):
@@ -198,16 +206,16 @@ def replays_of(results: Results) -> list[Replay]:
     return replays
 
 
-def _repeatable(cell: CellResults) -> bool:
-    """Whether the same run can be made again from the names in the folder, and its problem has a map."""
+def _replay_seconds(cell: CellResults) -> float:
+    """Estimated seconds of the same run; infinite if the names do not tell how to make it or its problem has no map."""
     if cell.problem is None or cell.problem.environment.layout is None:
-        return False
+        return np.inf
     settings = cell.settings
     try:
         job = paper_job(cell.problem, settings["agent"], settings["steps"], settings["points"], settings["evaluation"])
     except MonMDPError:
-        return False
-    return identity(job.run_settings) == cell.identity
+        return np.inf
+    return Batch(job, (0,)).seconds if identity(job.run_settings) == cell.identity else np.inf
 
 
 def _summary(registry: Registry[Any], spec: str) -> str:

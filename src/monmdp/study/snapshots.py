@@ -5,86 +5,73 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import Agent, HasGoal, new_memory
+from monmdp.agents.base import Agent
 from monmdp.errors import MonMDPError
 from monmdp.kernels.returns import exact_return, new_evaluator
 from monmdp.problem import Floats, Integers, MonMDP
 from monmdp.protocol import paper_job
 from monmdp.training.job import Job, on_all_states
-from monmdp.training.loop import advance_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record, record_point
 
 
 class Run:
-    """A seed of a job in progress, with the compiled training steps; arrays are over the problem's own states.
-
-    tally: what was counted so far, see `metrics`.
-    """
+    """A seed of a job in progress, with the same training steps; arrays are over the problem's own states."""
 
     def __init__(self, job: Job, seed: int) -> None:
-        if not hasattr(job, "loop"):
-            raise MonMDPError(
-                f"{job.agent_name} is not compiled; only compiled agents can be watched while they learn."
-            )
         job.workers(1)  # refuses a run that does not fit into memory
-        self.job, self.seed, self.tally = job, seed, Tally()
-        self.memory = new_memory(job.agent, job.world, job.steps, seed)
-        self._kernels: Any = type(job.agent)
-        self._keys = stream_keys(seed)
-        self._cursor = new_cursor(job.world, self._keys)
+        self.job, self.seed = job, seed
+        self._follow = job.follow(seed)
         self._evaluator = new_evaluator(job.world)
         self._acting = np.flatnonzero(job.problem.reachable)
+        self.advance(0)
 
     def advance(self, until: int) -> None:
         """Train to step `until`, at most to the end of the job."""
-        until = min(until, self.job.steps)
-        progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
-        self._cursor, self.tally = advance_of(self._kernels)(
-            self.job.world, self.memory, self._keys, self._cursor, self.tally, until, progress, stop
-        )
-        self._kernels.plan(self.memory, self.step)
+        self.now = self._follow(min(until, self.job.steps))
 
     @property
     def step(self) -> int:
         """Training steps done."""
-        return int(self._cursor.step)
+        return self.now.step
+
+    @property
+    def tally(self) -> Tally:
+        """What was counted so far."""
+        return self.now.tally
 
     @property
     def state(self) -> int:
         """The joint state the agent is in."""
-        return int(self._acting[self._cursor.state])
+        return int(self._acting[self.now.state])
 
     @property
     def visits(self) -> Integers:
         """Visit counts, [S, A]."""
-        return self._on_all_states(self.memory.visits, 0)
+        return self._on_all_states(self.now.visits, 0)
 
     @property
     def q(self) -> Floats:
         """Action values, [S, A]; NaN for states that cannot be reached."""
-        return self._on_all_states(self.memory.q, np.nan)
+        return self._on_all_states(self.now.q, np.nan)
 
     @property
     def goal(self) -> int:
         """The joint pair the agent explores toward, -1 for none."""
-        pair = self.job.agent.goal(self.memory)[0] if isinstance(self.job.agent, HasGoal) else -1
-        if pair < 0:
+        if self.now.goal < 0:
             return -1
-        state, action = divmod(pair, self.job.problem.n_actions)
+        state, action = divmod(self.now.goal, self.job.problem.n_actions)
         return int(self._acting[state]) * self.job.problem.n_actions + action
 
     @property
     def goal_values(self) -> Floats:
         """The values [S, A] that lead to the goal; NaN where there is none."""
-        agent, shape = self.job.agent, self.memory.q.shape
-        values = agent.goal(self.memory)[1] if isinstance(agent, HasGoal) else np.full(shape, np.nan)
-        return self._on_all_states(values, np.nan)
+        return self._on_all_states(self.now.goal_values, np.nan)
 
     def metrics(self) -> dict[str, float]:
         """Every metric of `METRICS` at this step, by attribute."""
         record = new_record(1)
-        value = exact_return(self.job.world, self.memory.q, self._evaluator)
-        record_point(record, 0, self.step, self.tally, self._kernels.beta(self.memory, self.step), value)
+        value = exact_return(self.job.world, self.now.q, self._evaluator)
+        record_point(record, 0, self.step, self.tally, self.now.beta, value)
         return {name: getattr(record, name)[0] for name in record._fields}
 
     def _on_all_states(self, table: np.ndarray, missing: float) -> np.ndarray:
@@ -107,7 +94,7 @@ def take_snapshots(
     """Train one seed as `train` does, and record its state at `count` evenly spaced moments and at the end."""
     job = paper_job(problem, agent, steps, min(count, steps) if steps is not None else count)
     run = Run(job, seed)
-    if not hasattr(run.memory, "reward_model"):
+    if run.now.reward_model is None or run.now.reward_counts is None:
         raise MonMDPError(f"{job.agent_name} has no reward model to inspect.")
     moments: list[dict[str, Any]] = []
     for until in job.point_steps:
@@ -116,8 +103,8 @@ def take_snapshots(
             "states": run.state,
             "visits": run.visits,
             "q": run.q,
-            "reward_model": run.memory.reward_model.copy(),
-            "reward_counts": run.memory.reward_counts.copy(),
+            "reward_model": np.array(run.now.reward_model),
+            "reward_counts": np.array(run.now.reward_counts),
             "goals": run.goal,
             "goal_values": run.goal_values,
             **run.metrics(),

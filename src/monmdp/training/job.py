@@ -7,27 +7,27 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import count, islice
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from monmdp import check
-from monmdp.agents.base import AGENTS, Agent, HasJob, HasRemarks, memory_bytes, new_memory, own_options
+from monmdp.agents.base import AGENTS, Agent, HasGoal, HasJob, HasRemarks, memory_bytes, new_memory, own_options
 from monmdp.errors import InvalidActionError, MonMDPError, MonMDPWarning, plural, shown
 from monmdp.exact.solve import TIE, greedy_policy, optimal_values, policy_return, solve
 from monmdp.exact.structure import hidden_env_pairs, visible_bounds
 from monmdp.kernels.compile import on_compilation
 from monmdp.kernels.returns import new_evaluator, sampled_return
 from monmdp.machine import check_memory, n_cores
-from monmdp.problem import Integers, MonMDP, checked_problem
+from monmdp.problem import Floats, Integers, MonMDP, checked_problem
 from monmdp.registry import is_built_in
 from monmdp.simulation import Simulation
 from monmdp.training.compile_errors import explained
 from monmdp.training.curves import Curves
 from monmdp.training.fingerprint import Code, code_of
 from monmdp.training.learner import PlainAgent, interact, is_plain, policy_of, q_of, value_of
-from monmdp.training.loop import loop_of, new_cursor, stream_keys
+from monmdp.training.loop import advance_of, loop_of, new_cursor, stream_keys
 from monmdp.training.metrics import Tally, new_record
 from monmdp.world import compact, is_deterministic
 
@@ -46,6 +46,25 @@ _COMPILED: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 #: The result of one seed: its record, and its final tables by name.
 Finished = tuple[Any, dict[str, Any]]
+
+
+class Moment(NamedTuple):
+    """A run in progress, for `watch` and the page; arrays are over the states of a `World`, and may change later.
+
+    state: the agent's. visits [S * A], q [S, A]. reward_model and reward_counts [environment pairs]; None without them.
+    goal: the pair that the agent explores toward, -1 for none; goal_values [S, A]: the values that lead to it, or NaN.
+    """
+
+    step: int
+    state: int
+    tally: Tally
+    visits: Integers
+    q: Floats
+    beta: float
+    goal: int
+    goal_values: Floats
+    reward_model: Floats | None
+    reward_counts: Integers | None
 
 
 def recording_points(steps: int, points: int | None) -> Integers:
@@ -168,6 +187,8 @@ class Job(Target):
     lanes = 1
     #: Whether the finished tables of an agent with networks have its policy.
     keeps_policies = False
+    #: What `watch` says before the first step.
+    preparing = "Preparing (the first run compiles kernels) …"
     _failure: MonMDPError | None = None
 
     def __init__(
@@ -242,8 +263,7 @@ class Job(Target):
         """The memory of one seed after training up to the last of some recording points."""
         if self._failure is not None:
             raise self._failure
-        memory = new_memory(self.agent, self.world, self.steps, seed)
-        keys = stream_keys(seed)
+        memory, keys = self.new_memory(seed), stream_keys(seed)
         try:
             self.loop(
                 self.world, memory, keys, new_cursor(self.world, keys), Tally(), point_steps, self.episodes,
@@ -260,6 +280,29 @@ class Job(Target):
                 raise
             raise self._failure from None
         return memory
+
+    def new_memory(self, seed: int) -> Any:
+        """The agent's memory before its first step."""
+        return new_memory(self.agent, self.world, self.steps, seed)
+
+    def follow(self, seed: int) -> Callable[[int], Moment]:
+        """A function that trains a seed to a step, not before the last one, and returns what is inside the run then."""
+        agent, keys = self.agent, stream_keys(seed)
+        kernels: Any = type(agent)
+        memory, cursor, tally = self.new_memory(seed), new_cursor(self.world, keys), Tally()
+        progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
+
+        def advance(until: int) -> Moment:
+            nonlocal cursor, tally
+            cursor, tally = advance_of(kernels)(self.world, memory, keys, cursor, tally, until, progress, stop)
+            kernels.plan(memory, cursor.step)
+            goal, values = agent.goal(memory) if isinstance(agent, HasGoal) else (-1, np.full(memory.q.shape, np.nan))
+            return Moment(
+                int(cursor.step), int(cursor.state), tally, memory.visits, memory.q, kernels.beta(memory, cursor.step),
+                goal, values, getattr(memory, "reward_model", None), getattr(memory, "reward_counts", None),
+            )  # fmt: skip
+
+        return advance
 
     def tables(self, memory: Any) -> dict[str, Any]:
         """The final tables of a memory."""
@@ -291,6 +334,13 @@ class PlainJob(Job):
 
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Nothing is compiled."""
+
+    def follow(self, seed: int) -> Callable[[int], Moment]:
+        """Not possible."""
+        raise MonMDPError(
+            f"{self.agent_name} is not compiled; only compiled agents and those with networks can be watched while "
+            "they learn."
+        )
 
     def run(
         self,

@@ -1,0 +1,66 @@
+"""What the reach network says about one goal, for `watch` and the page.
+
+goal = the one that the agent keeps, else the one that it would choose now (`goals`)
+value(x, b) = Ŝ(x, b; g) of a goal (g, a) in every state x; in g itself 1 for b = a, else 0
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from monmdp.deep.goals import choose_goal
+from monmdp.deep.learner import Memory, Numbers, Plan, goal_counts, joined, mean_costs, picture, possible, scaled
+from monmdp.deep.networks import network
+from monmdp.deep.reach import reach_logits
+from monmdp.deep.replay import History
+from monmdp.deep.world import Device
+from monmdp.problem import Floats, Integers
+from monmdp.world import World
+
+
+class Aim(NamedTuple):
+    """The goals of some runs [runs], pairs of codes, and Ŝ of all states toward them [runs, S, A]."""
+
+    goal: Any
+    reach: Any
+
+
+@partial(jax.jit, static_argnums=0)
+def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Aim:
+    """The goals at a step, of agents that explore toward goals; -1 before the first step."""
+
+    def one(numbers: Numbers, device: Device, memory: Memory) -> Aim:
+        row, monitor = device.env_state[memory.state], device.monitor_state[memory.state]
+        inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
+        layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
+        reach = jax.nn.sigmoid(reach_logits(layers, inputs, possible(plan, numbers)))
+        keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
+        counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
+        goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
+
+        def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
+            return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]
+
+        toward = [*layers[:-1], jax.tree.map(of_goal, layers[-1])]
+        everywhere = joined(plan, scaled(memory.codes, numbers.observations)[device.env_state], device.monitor_state)
+        return Aim(jnp.where(memory.seen.any(), goal, -1), jax.nn.sigmoid(network(toward, everywhere)))
+
+    return jax.vmap(one)(numbers, device, memories)
+
+
+def in_world(aims: Aim, world: World, plan: Plan, history: History, pairs: Integers) -> tuple[int, Floats]:
+    """The goal of the first run as a pair of the world, -1 for none, and the values [S, A] that lead to it.
+
+    pairs [steps]: those of the world in the run's history.
+    """
+    values = np.array(aims.reach[0], np.float64)[: world.n_states, : world.n_actions]
+    place, action = divmod(int(aims.goal[0]), plan.n_actions)
+    if place < 0:
+        return -1, np.full(values.shape, np.nan)
+    first = int((history.pair // plan.n_actions == place).argmax())  # the first step that began there
+    state = int(pairs[first]) // world.n_actions
+    values[state] = np.arange(world.n_actions) == action
+    return state * world.n_actions + action, values
