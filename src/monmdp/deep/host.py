@@ -341,9 +341,8 @@ class HostRun(DeepJob):
     def numbers(self) -> Numbers:
         """Those of problems, with even bins of values: rewards of many steps add up, and all are about as large."""
         low, high = self.ranges(float(getattr(self.agent, "bonus", 0.0)))[1]
-        margin = MARGIN * (high - low) + PRIOR_ROOM * float(getattr(self.agent, "prior_scale", 0.0)) * (
-            self.plan.heads > 0
-        )
+        room = PRIOR_ROOM * self.agent.prior_scale if self.plan.heads else 0.0
+        margin = MARGIN * (high - low) + room
         return super().numbers._replace(
             q_bins=np.linspace(low - margin, high + margin, self.agent.bins, dtype=np.float32)
         )
