@@ -213,19 +213,22 @@ def hidden(results: Results) -> str:
             continue
         rivals = sorted(passing & cells.keys(), key=lambda agent: -share(cells[agent]))
         valid, failing = valid + bool(rivals), failing + bool(rivals and share(cells[rivals[0]]) <= FAILED)
-        best = f"{results.labels[rivals[0]]}, {share(cells[rivals[0]]):.0%}" if rivals else "none"
+        best = "none was run" if passing else "none"
+        if rivals:
+            best = f"{results.labels[rivals[0]]}, {share(cells[rivals[0]]):.0%}"
         passed = ", ".join(results.labels[agent] for agent in agents_of(results) if agent in passing) or "none"
         rows.append([label(results, environment, monitor), f"{share(cells[DIRECTED]):.0%}", best, passed])
     text = (
         f"**The best rival that passes the Full column solves at most {FAILED:.0%} of the seeds in {failing} of "
-        f"{len(rows)} problems with hidden rewards**; in {len(rows) - valid} of them, no rival passes it."
+        f"{len(rows)} problems with hidden rewards**; in {len(rows) - valid} of them, no rival that passes it was run."
     )
     return section(text, ["problem", DIRECTED, "best rival that passes Full", "rivals that pass Full"], rows)
 
 
 def figures(preset: str, results: Results, docs: Path) -> list[str]:
     """Draw the summary and some learning curves, and return what the page says about them."""
-    seeds = min(len(cell.seeds) for cell in results.cells.values())
+    sizes = [len(cell.seeds) for cell in results.cells.values()]
+    seeds = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
     parts = {
         "solved": (by_monitor, "Percentage of runs that end solved, by agent and monitor."),
         "curves": (learning, f"Return of the greedy policy, mean of {seeds} seeds with its 95% interval."),

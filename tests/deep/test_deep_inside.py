@@ -108,7 +108,11 @@ def test_goals_are_rare_pairs_of_visited_states_and_values_lead_to_them(problem,
     assert closer.mean() > 0.7, "most arrows are on a shortest path to the goal"
 
 
-@pytest.mark.parametrize("name", list(DEEP))
+#: Those with networks of their own take long to compile.
+LARGE = ("BootstrappedDQN", "DeepCautious")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in DEEP])
 def test_every_agent_can_be_watched(problem, name):
     run = Run(paper_job(problem, f"{name}({SMALL})", STEPS, 10), 1)
     last = advance(run, 30)

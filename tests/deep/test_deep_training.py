@@ -197,6 +197,8 @@ def test_rivals_solve_a_small_problem_if_everything_is_visible(agent):
         np.testing.assert_allclose(policy.q(table, np.zeros(len(table), int)), curves.q[row], rtol=1e-3, atol=1e-3)
 
 
+#: Compiles DirectedModel once more.
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "monitor"), [("RiverSwim", "Ask"), ("Loop", "Button")])
 def test_a_table_of_pictures_is_a_table_of_states(environment, monitor):
     problem = monmdp.make(environment, monitor)
@@ -210,6 +212,7 @@ def test_a_table_of_pictures_is_a_table_of_states(environment, monitor):
     assert curves.remarks == table.remarks
 
 
+@pytest.mark.slow
 def test_states_with_equal_pictures_are_one_state():
     problem = monmdp.make("Bottleneck", "Ask(never_observable='column')")
     curves = monmdp.train(
@@ -226,6 +229,7 @@ def test_states_with_equal_pictures_are_one_state():
     assert np.array_equal(rewards[7:], rewards[:-7])
 
 
+@pytest.mark.slow
 def test_a_table_of_pictures_never_sees_hidden_rewards(problem):
     job, poisoned = (paper_job(problem, "HashDirectedModel", STEPS, 10) for _ in range(2))
     hidden = job.world.observe_probability == 0
