@@ -37,7 +37,7 @@ from monmdp.kernels.returns import exact_return, new_evaluator, sampled_return
 from monmdp.machine import readable
 from monmdp.problem import Integers, MonMDP
 from monmdp.rng import stream
-from monmdp.training.job import Finished, Job, Moment, Target
+from monmdp.training.job import Finished, Job, RunState, Target
 from monmdp.training.loop import fill_record, stream_keys
 from monmdp.training.metrics import Tally, new_record
 
@@ -275,13 +275,13 @@ class DeepJob(Job):
         stacked = jax.device_put(jax.tree.map(lambda *arrays: np.stack(arrays), *each))
         return self.plan, *stacked, jax.random.wrap_key_data(keys)
 
-    def follow(self, seed: int) -> Callable[[int], Moment]:
+    def follow(self, seed: int) -> Callable[[int], RunState]:
         """A function that trains a seed to a step, in the program of `run`, and returns what is inside it then."""
         run, before = Run(self, seed, np.zeros(2, np.int64)), 0
         plan, numbers, device, draws, keys = self._inputs([run])
         memories = begin(plan, numbers, device, draws, keys)
 
-        def move(until: int) -> Moment:
+        def move(until: int) -> RunState:
             nonlocal memories, before
             for part in (*range(before + LISTEN_EVERY, until, LISTEN_EVERY), until):  # so that Ctrl-C is heard
                 memories = jax.block_until_ready(advance(plan, numbers, device, draws, memories, before, part))
@@ -298,7 +298,7 @@ class DeepJob(Job):
                 aim = jax.device_get(aims(plan, numbers, device, memories, until))
                 goal, values = in_world(aim, self.world, plan, run.history, run.pairs)
             counts = np.bincount(self.world.env_pair[run.pairs], run.history.known, self.world.n_env_pairs)
-            return Moment(
+            return RunState(
                 until, int(state[0]), tally, visits, run.q, run.betas[-1], goal, values, run.tables["reward_model"],
                 counts.astype(np.int64),
             )  # fmt: skip

@@ -48,7 +48,7 @@ _COMPILED: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 Finished = tuple[Any, dict[str, Any]]
 
 
-class Moment(NamedTuple):
+class RunState(NamedTuple):
     """A run in progress, for `watch` and the page; arrays are over the states of a `World`, and may change later.
 
     state: the agent's. visits [S * A], q [S, A]. reward_model and reward_counts [environment pairs]; None without them.
@@ -285,19 +285,19 @@ class Job(Target):
         """The agent's memory before its first step."""
         return new_memory(self.agent, self.world, self.steps, seed)
 
-    def follow(self, seed: int) -> Callable[[int], Moment]:
+    def follow(self, seed: int) -> Callable[[int], RunState]:
         """A function that trains a seed to a step, not before the last one, and returns what is inside the run then."""
         agent, keys = self.agent, stream_keys(seed)
         kernels: Any = type(agent)
         memory, cursor, tally = self.new_memory(seed), new_cursor(self.world, keys), Tally()
         progress, stop = np.zeros(2, np.int64), np.zeros(1, np.int64)
 
-        def advance(until: int) -> Moment:
+        def advance(until: int) -> RunState:
             nonlocal cursor, tally
             cursor, tally = advance_of(kernels)(self.world, memory, keys, cursor, tally, until, progress, stop)
             kernels.plan(memory, cursor.step)
             goal, values = agent.goal(memory) if isinstance(agent, HasGoal) else (-1, np.full(memory.q.shape, np.nan))
-            return Moment(
+            return RunState(
                 int(cursor.step), int(cursor.state), tally, memory.visits, memory.q, kernels.beta(memory, cursor.step),
                 goal, values, getattr(memory, "reward_model", None), getattr(memory, "reward_counts", None),
             )  # fmt: skip
@@ -335,7 +335,7 @@ class PlainJob(Job):
     def prepare(self, announce: Callable[[str], None] | None = None) -> None:
         """Nothing is compiled."""
 
-    def follow(self, seed: int) -> Callable[[int], Moment]:
+    def follow(self, seed: int) -> Callable[[int], RunState]:
         """Not possible."""
         raise MonMDPError(
             f"{self.agent_name} is not compiled; only compiled agents and those with networks can be watched while "
