@@ -22,29 +22,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import iterate
 
 from monmdp.agents.base import Transition
+from monmdp.deep.acting import Choice, goal_counts, mean_costs, recorded_values, reward_values
 from monmdp.deep.codes import encode, scale
 from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.job import DeepJob
-from monmdp.deep.learner import (
-    Choice,
-    Memory,
-    Numbers,
-    Plan,
-    Seen,
-    blank_memory,
-    decide,
-    goal_counts,
-    joined,
-    learn,
-    mean_costs,
-    recorded_values,
-    remember,
-    reward_values,
-    scaled,
-)
+from monmdp.deep.learner import Seen, decide, remember
+from monmdp.deep.learning import learn
 from monmdp.deep.observations import Observations, Singles
 from monmdp.deep.policy import Policy
+from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, joined, scaled
 from monmdp.deep.world import Sizes
 from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import annuity

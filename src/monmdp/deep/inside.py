@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from monmdp.deep.acting import goal_counts, mean_costs
 from monmdp.deep.goals import choose_goal
-from monmdp.deep.learner import Memory, Numbers, Plan, goal_counts, joined, mean_costs, picture, possible, scaled
 from monmdp.deep.networks import network
 from monmdp.deep.reach import reach_logits
 from monmdp.deep.replay import History
+from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, possible, scaled
 from monmdp.deep.world import Device
 from monmdp.problem import Floats, Integers
 from monmdp.world import World

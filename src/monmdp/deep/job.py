@@ -23,12 +23,13 @@ from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
 from monmdp.deep.inside import aims, in_world
-from monmdp.deep.learner import Numbers, Plan, Reading, advance, begin, read
+from monmdp.deep.learner import Reading, advance, begin, read
 from monmdp.deep.memory import accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
+from monmdp.deep.state import Numbers, Plan
 from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes

@@ -1,0 +1,106 @@
+"""What an agent with networks does: greedy on Q, a random action with probability ε, or toward a goal (`goals`).
+
+Q and R̂ are those of the networks. With several heads, Q is that of the episode's head, and their mean for the policy
+that is recorded; with several models, R̂ is the mean of the smallest estimates (`ensemble`).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from monmdp.deep.ensemble import members, smallest
+from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
+from monmdp.deep.networks import Layers
+from monmdp.deep.reach import reach_logits
+from monmdp.deep.state import HEADS, Memory, Numbers, Plan, possible
+from monmdp.deep.values import best_action, q_values
+
+
+def head_values(plan: Plan, numbers: Numbers, memory: Memory, layers: Layers, inputs: jax.Array) -> jax.Array:
+    """Q of every head, [..., heads, A], by these layers."""
+    return members(layers, memory.fixed["q"], numbers.prior_scale, inputs, numbers.q_bins, plan.heads)
+
+
+def followed_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+    """Q [A] that the agent follows in this episode: of several heads, one."""
+    if not plan.heads:
+        return q_values(memory.networks["q"], inputs, numbers.q_bins)
+    own = jax.random.fold_in(jax.random.fold_in(memory.key, HEADS), memory.episode)
+    head = jax.random.randint(own, (), 0, plan.heads)
+    return head_values(plan, numbers, memory, memory.networks["q"], inputs)[head]
+
+
+def recorded_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
+    """Q [..., A] of inputs [..., inputs], whose greedy policy is recorded: of several heads, their mean."""
+    if plan.heads:
+        return head_values(plan, numbers, memory, memory.slow["q"], inputs).mean(-2)
+    return q_values(memory.slow["q"], inputs, numbers.q_bins)
+
+
+def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Array) -> jax.Array:
+    """R̂ [..., environment actions] of scaled pictures [..., D]: of several models, the mean of the smallest."""
+    layers, bins = memory.networks["reward"], numbers.reward_bins
+    if plan.models:
+        estimates = members(layers, memory.fixed["reward"], numbers.prior_scale, pictures, bins, plan.models)
+        return smallest(estimates, plan.smallest)
+    return q_values(layers, pictures, bins)
+
+
+class Choice(NamedTuple):
+    """An action, whether it explores, and the goal pair with its age, -1 for none."""
+
+    action: jax.Array
+    exploring: jax.Array
+    goal: jax.Array
+    goal_age: jax.Array
+
+
+def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array, step: jax.Array) -> Choice:
+    """Choose an action from what the networks say about inputs [inputs]; here: the goal that the agent is in."""
+    any_key, random_key = jax.random.split(jax.random.fold_in(memory.key, 2 * step))
+    anything = jax.random.randint(any_key, (), 0, numbers.n_actions.astype(jnp.int32))
+    slips = jax.random.uniform(random_key) < numbers.epsilon[step]
+    allowed = possible(plan, numbers)
+    q = followed_values(plan, numbers, memory, inputs)
+    greedy = best_action(q, allowed)
+    if not plan.directed:
+        return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
+    counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
+    exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
+    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer, and no state better
+        parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
+        reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
+        greedy = best_action(q, allowed & (costs[0] == costs.min()))
+    keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
+    age = jnp.where(keeps, memory.goal_age, 0)
+    way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
+    if plan.live:  # random moves ask no questions
+        anything = anything - anything % n_monitor_actions + way % n_monitor_actions
+    action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
+    reached = goal == here * plan.n_actions + action
+    return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
+
+
+def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
+    """The counts [goals, A] from which goals are chosen; impossible actions count as visited infinitely often."""
+    counts = memory.visits
+    if plan.pooled:
+        enough = ratio(step, numbers.beta_bar)
+        varies = memory.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        sizes = plan.n_monitor_states, plan.n_env_actions
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, *sizes)
+    if plan.live:
+        counts += jnp.repeat(memory.missed, plan.n_actions // plan.n_env_actions, 1)
+    return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
+
+
+def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
+    """The mean monitor cost [monitor states, A] of every joint action so far; 0 if never taken, or if all are alike."""
+    shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(shape).sum((0, 2))
+    costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
+    return jnp.tile(costs, plan.n_env_actions)

@@ -1,0 +1,157 @@
+"""One update of all networks from replay.
+
+loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
+θ ← θ − α_t Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2);  θ⁻ ← θ⁻ + τ (θ − θ⁻) for Q and Ŝ
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from monmdp.deep.acting import head_values, reward_values
+from monmdp.deep.ensemble import masks, members_loss
+from monmdp.deep.networks import Layers
+from monmdp.deep.novelty import bonuses, errors, updated
+from monmdp.deep.reach import reach_loss, reach_targets
+from monmdp.deep.replay import History, draw, weights
+from monmdp.deep.rewards import modelled_rewards, reward_loss
+from monmdp.deep.state import MASKS, Memory, Numbers, Plan, joined, picture, possible, scaled
+from monmdp.deep.values import double_targets, q_loss, q_targets
+
+
+class Batch(NamedTuple):
+    """Steps from replay: their numbers [n] and entries, scaled pictures, and inputs of networks before and after."""
+
+    chosen: jax.Array
+    entries: History
+    pictures: jax.Array
+    inputs: jax.Array
+    next_inputs: jax.Array
+
+
+#: A function from the layers of a network to its loss.
+Loss = Callable[[Layers], jax.Array]
+
+
+def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
+    """One update of all networks from replay, after `step` + 1 steps."""
+    keys = jax.random.split(jax.random.fold_in(memory.key, 2 * step + 1))
+    batch = new_batch(plan, numbers, memory, keys[0], step)
+    bonus = numbers.bonus / jnp.sqrt(jnp.maximum(memory.visits.ravel()[batch.entries.pair], 1))
+    losses: dict[str, Loss] = {"reward": reward_learning(plan, numbers, memory, keys[1], step)}
+    if plan.features:
+
+        def novelty(predictor: Layers) -> jax.Array:
+            return errors(predictor, memory.fixed["novelty"], batch.inputs, batch.entries.action, plan.features)
+
+        found = novelty(memory.networks["predictor"])
+        memory = memory._replace(novelty=updated(memory.novelty, found))
+        bonus = bonuses(found, memory.novelty, numbers.bonus)
+        losses["predictor"] = lambda layers: novelty(layers).mean()
+    losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
+    if plan.directed:
+        losses["reach"] = reach_learning(plan, numbers, memory, batch)
+
+    def total(networks: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
+        parts = [losses[name](layers) for name, layers in networks.items()]
+        return sum(parts, jnp.zeros(())), jnp.stack(parts)
+
+    gradient, parts = jax.grad(total, has_aux=True)(memory.networks)
+    direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
+    decay = (1.0 + jnp.cos(jnp.pi * step / plan.steps)) / 2.0
+    rate = numbers.learning_rate * (numbers.last_learning_rate + (1.0 - numbers.last_learning_rate) * decay)
+    networks = jax.tree.map(lambda value, change: value - rate * change, memory.networks, direction)
+    slow = {
+        name: jax.tree.map(lambda old, new: old + numbers.tracking * (new - old), layers, networks[name])
+        for name, layers in memory.slow.items()
+    }
+    return memory._replace(networks=networks, slow=slow, moments=moments, loss=parts)
+
+
+def replayed(numbers: Numbers, memory: Memory, rows: jax.Array, clocks: jax.Array) -> jax.Array:
+    """Scaled pictures [n, D] of environment states at some moments, [n] each."""
+    return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
+
+
+def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Batch:
+    """A batch of the steps so far."""
+    history, past = memory.history, jnp.arange(plan.steps) <= step
+    chosen = draw(key, weights(history.pair, memory.visits.ravel(), past, numbers.balance), plan.batch)
+    entries = jax.tree.map(lambda array: array[chosen], history)
+    if plan.live and plan.directed and plan.n_monitor_states == 1:
+        entries = with_any_monitor_action(plan, memory, entries, jax.random.fold_in(key, 1))
+    shown = replayed(numbers, memory, entries.picture, chosen)
+    clocks = jnp.where(entries.ended, plan.steps + 1, 1) + chosen
+    after = replayed(numbers, memory, entries.next_picture, clocks)
+    inputs, next_inputs = joined(plan, shown, entries.monitor), joined(plan, after, entries.next_monitor)
+    return Batch(chosen, entries, shown, inputs, next_inputs)
+
+
+def with_any_monitor_action(plan: Plan, memory: Memory, entries: History, key: jax.Array) -> History:
+    """Steps with other monitor actions, drawn at random, and their mean monitor rewards, for monitors with one state.
+
+    Such a monitor's action changes the monitor reward only, so that all its actions can learn from every step.
+    """
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    taken = memory.visits.reshape(-1, n_monitor_actions).sum(0)
+    drawn = jax.random.randint(key, entries.action.shape, 0, n_monitor_actions)
+    own = entries.action % n_monitor_actions
+    drawn = jnp.where(taken[drawn] > 0, drawn, own)
+    means = memory.earned / jnp.maximum(taken, 1)
+    return entries._replace(action=entries.action - own + drawn, monitor_reward=means[drawn])
+
+
+def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array) -> Loss:
+    """The loss of Q with rewards that are observed or modelled, and a bonus [n]."""
+    entries, bins, allowed = batch.entries, numbers.q_bins, possible(plan, numbers)
+    env_actions = entries.action // (plan.n_actions // plan.n_env_actions)
+    if plan.models:
+        modelled = reward_values(plan, numbers, memory, batch.pictures)[jnp.arange(plan.batch), env_actions]
+    else:
+        ever = memory.reward_visits[entries.env_pair] > 0
+        modelled = modelled_rewards(
+            memory.networks["reward"], batch.pictures, env_actions, ever, numbers.minimum_reward, numbers.reward_bins
+        )
+    rewards = jnp.where(numbers.uses_model > 0.0, modelled, entries.env_reward)
+    rewards += entries.monitor_reward + bonus
+    discounts = jnp.where(entries.terminated, 0.0, numbers.discount)
+    used = jnp.where(entries.known, 1.0, 1.0 - numbers.ignores)
+    if not plan.heads:
+        both = memory.networks["q"], memory.slow["q"]
+        targets = q_targets(*both, rewards, batch.next_inputs, discounts, allowed, bins)
+        return lambda layers: q_loss(layers, batch.inputs, entries.action, targets, used, bins)
+    q, slow = (
+        head_values(plan, numbers, memory, each["q"], batch.next_inputs) for each in (memory.networks, memory.slow)
+    )
+    targets = double_targets(q, slow, rewards[:, None], discounts[:, None], allowed)
+    own = used[:, None] * masks(jax.random.fold_in(memory.key, MASKS), batch.chosen, numbers.share, plan.heads)
+    prior, scale = memory.fixed["q"], numbers.prior_scale
+    return lambda layers: members_loss(layers, prior, scale, batch.inputs, entries.action, targets, own, bins)
+
+
+def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Loss:
+    """The loss of R̂, from a batch of the steps so far whose reward is known."""
+    history, bins = memory.history, numbers.reward_bins
+    known = history.known & (jnp.arange(plan.steps) <= step)
+    chosen = draw(key, weights(history.env_pair, memory.reward_visits, known, numbers.balance), plan.batch)
+    pictures = replayed(numbers, memory, history.picture[chosen], chosen)
+    actions = history.action[chosen] // (plan.n_actions // plan.n_env_actions)
+    rewards, any_known = history.env_reward[chosen], jnp.full(plan.batch, known.any(), jnp.float32)
+    if not plan.models:
+        return lambda layers: reward_loss(layers, pictures, actions, rewards, any_known, bins)
+    targets, used = (jnp.tile(each[:, None], plan.models) for each in (rewards, any_known))
+    prior, scale = memory.fixed["reward"], numbers.prior_scale
+    return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
+
+
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
+    """The loss of Ŝ."""
+    entries, allowed = batch.entries, possible(plan, numbers)
+    targets = reach_targets(
+        memory.slow["reach"], batch.next_inputs, entries.next_goal, entries.terminated, numbers.goal_discount, allowed
+    )
+    return lambda layers: reach_loss(layers, batch.inputs, entries.action, targets, memory.seen, allowed)

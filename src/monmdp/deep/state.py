@@ -1,0 +1,214 @@
+"""What a run consists of: its plan, numbers and memory, its networks before any update, and what networks see.
+
+x = (o, monitor state as a unit vector), with o scaled as in `codes`
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from monmdp.deep.codes import Codes, new_codes, scale
+from monmdp.deep.heads import near_zero
+from monmdp.deep.networks import fixed_layers, new_layers
+from monmdp.deep.reach import FIRST_LOGIT
+from monmdp.deep.replay import History, new_history
+
+#: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
+NOISE, FIXED, MASKS, HEADS = (2**31 - i for i in range(1, 5))
+
+
+class Plan(NamedTuple):
+    """What a program is compiled for: sizes, and what the agent has.
+
+    directed: explores toward goals, by pooled counts if `pooled`. heads: those of Q with random priors, 0 for an
+    ordinary Q. models: those of R̂ with random priors, of which the `smallest` estimates count; 0 for an ordinary R̂.
+    features: those of a pair whose prediction measures novelty, 0 if counts do.
+    live: whether the world is stepped on the host, has more states than codes, and may have goals that are hard to
+    enter twice. Then missed goals count as visited, and actions of a monitor with one state differ only in their mean
+    monitor rewards: steps teach all of them, and only for an answer that is a goal the agent takes one that costs more.
+    """
+
+    steps: int
+    n_codes: int
+    n_monitor_states: int
+    n_env_actions: int
+    n_actions: int
+    hidden: tuple[int, ...]
+    batch: int
+    every: int
+    directed: bool
+    pooled: bool
+    heads: int
+    models: int
+    smallest: int
+    features: int
+    live: bool = False
+
+    @property
+    def n_goals(self) -> int:
+        """The number of goals: codes and monitor states."""
+        return self.n_codes * self.n_monitor_states
+
+
+class Numbers(NamedTuple):
+    """Options and facts that are only numbers; programs are compiled once for all of them.
+
+    n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
+    there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
+    from known rewards, or know hidden ones; else 0.
+    """
+
+    observations: Any
+    n_actions: Any
+    noise: Any
+    squared_radius: Any
+    epsilon: Any
+    learning_rate: Any
+    last_learning_rate: Any
+    balance: Any
+    tracking: Any
+    q_bins: Any
+    reward_bins: Any
+    minimum_reward: Any
+    discount: Any
+    beta_bar: Any
+    goal_discount: Any
+    goal_steps: Any
+    bonus: Any
+    prior_scale: Any
+    share: Any
+    uses_model: Any
+    ignores: Any
+    sees_everything: Any
+
+
+class Memory(NamedTuple):
+    """Everything that a run changes.
+
+    networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
+    by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
+    observed; seen [goals]: whether the agent acted there. episode: its number.
+    first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
+    something else did later; -1 and NaN if nothing.
+    shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
+    missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
+    goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
+    loss: those of all networks at the last update.
+    """
+
+    key: jax.Array
+    networks: dict[str, Any]
+    slow: dict[str, Any]
+    fixed: dict[str, Any]
+    moments: Any
+    history: History
+    codes: Codes
+    visits: jax.Array
+    reward_visits: jax.Array
+    first_code: jax.Array
+    first_reward: jax.Array
+    varies: jax.Array
+    shown: jax.Array
+    earned: jax.Array
+    missed: jax.Array
+    seen: jax.Array
+    state: jax.Array
+    code: jax.Array
+    elapsed: jax.Array
+    episode: jax.Array
+    goal: jax.Array
+    goal_age: jax.Array
+    novelty: Any
+    loss: jax.Array
+
+
+def new_networks(
+    plan: Plan, numbers: Numbers, keys: Sequence[jax.Array], own: jax.Array
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Networks that are trained, from three keys, and networks that never are, from the run's own key."""
+    q_key, reward_key, reach_key = keys
+    prior_key, novelty_key, predictor_key = jax.random.split(jax.random.fold_in(own, FIXED), 3)
+    n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
+    inputs, n_pair_features = n_numbers + plan.n_monitor_states, plan.n_actions * plan.features
+    n_values, n_rewards = max(plan.heads, 1) * plan.n_actions, max(plan.models, 1) * plan.n_env_actions
+    first_q, first_reward = (
+        jnp.tile(near_zero(numbers.q_bins), n_values),
+        jnp.tile(near_zero(numbers.reward_bins), n_rewards),
+    )
+    networks: dict[str, Any] = {
+        "q": new_layers(q_key, inputs, plan.hidden, n_values * n_bins, first_q),
+        "reward": new_layers(reward_key, n_numbers, plan.hidden, n_rewards * n_bins, first_reward),
+    }
+    fixed: dict[str, Any] = {}
+    if plan.directed:
+        outputs = plan.n_actions * plan.n_goals
+        networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
+    if plan.features:
+        networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)
+        fixed["novelty"] = fixed_layers(novelty_key, inputs, plan.hidden, n_pair_features)
+    if plan.heads:
+        fixed["q"] = fixed_layers(prior_key, inputs, plan.hidden, n_values)
+    if plan.models:
+        fixed["reward"] = fixed_layers(prior_key, n_numbers, plan.hidden, n_rewards)
+    return networks, fixed
+
+
+def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
+    """The memory of a run that has seen nothing."""
+    own, *keys = jax.random.split(key, 4)
+    networks, fixed = new_networks(plan, numbers, keys, own)
+    zero, n_monitor_actions = jnp.zeros((), jnp.int32), plan.n_actions // plan.n_env_actions
+    return Memory(
+        key=own,
+        networks=networks,
+        slow={name: networks[name] for name in ("q", "reach") if name in networks},
+        fixed=fixed,
+        moments=optax.scale_by_adam().init(networks),
+        history=new_history(plan.steps),
+        codes=new_codes(plan.n_codes, numbers.observations.shape[1]),
+        visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
+        reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
+        first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
+        first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
+        varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
+        shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
+        earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
+        missed=jnp.zeros((plan.n_goals if plan.live else 0, plan.n_env_actions), jnp.int32),
+        seen=jnp.zeros(plan.n_goals, jnp.bool_),
+        state=zero,
+        code=zero,
+        elapsed=zero,
+        episode=zero + 1,
+        goal=zero - 1,
+        goal_age=zero,
+        novelty=jnp.zeros(3) if plan.features else None,
+        loss=jnp.zeros(len(networks)),
+    )
+
+
+def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) -> jax.Array:
+    """The observation [D] of an environment state with the noise of a moment; the same moment has the same noise."""
+    clean: jax.Array = numbers.observations[row]
+    if numbers.noise is None:
+        return clean
+    own = jax.random.fold_in(jax.random.fold_in(key, NOISE), clock)
+    return clean + numbers.noise * jax.random.normal(own, clean.shape)
+
+
+def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
+    """Inputs of networks: scaled pictures [..., D] and monitor states [...] as unit vectors."""
+    return jnp.concatenate([pictures, jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
+
+
+def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
+    """Pictures [..., D] as networks see them."""
+    mean, factor = scale(codes)
+    return (pictures - mean) * factor
+
+
+def possible(plan: Plan, numbers: Numbers) -> jax.Array:
+    """Whether an action is one of the problem's [A]."""
+    return jnp.arange(plan.n_actions) < numbers.n_actions
