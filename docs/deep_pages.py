@@ -220,8 +220,9 @@ def hidden(results: Results) -> str:
         rows.append([label(results, environment, monitor), f"{share(cells[DIRECTED]):.0%}", best, passed])
     text = (
         f"**The best rival that passes the Full column solves at most {FAILED:.0%} of the seeds in {failing} of "
-        f"{len(rows)} problems with hidden rewards**; in {len(rows) - valid} of them, no rival that passes it was run."
+        f"{len(rows)} problems with hidden rewards**"
     )
+    text += f"; in {len(rows) - valid} of them, no rival that passes it was run." if valid < len(rows) else "."
     return section(text, ["problem", DIRECTED, "best rival that passes Full", "rivals that pass Full"], rows)
 
 
