@@ -18,7 +18,6 @@ from monmdp.agents.base import DEEP
 from monmdp.cli import main, training
 from monmdp.cli.training import advance, picture
 from monmdp.deep.given_up import given_up
-from monmdp.deep.job import DeepJob
 from monmdp.deep.job import Run as DeepRun
 from monmdp.deep.replay import History
 from monmdp.protocol import paper_job
@@ -28,23 +27,10 @@ from monmdp.study.results import Results
 from monmdp.study.snapshots import Run, take_snapshots
 from monmdp.training.metrics import METRICS
 
+pytestmark = pytest.mark.usefixtures("two_lanes")
 #: The same sizes as in the tests of training, so that the same programs are used.
 STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
 DIRECTED = f"DeepDirected({SMALL})"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def two_lanes():
-    """Two seeds in a program, as on an accelerator, where there are more."""
-    before = DeepJob.lanes
-    DeepJob.lanes = 2
-    yield
-    DeepJob.lanes = before
-
-
-@pytest.fixture(scope="module")
-def problem():
-    return monmdp.make("Loop", "Ask", discount=0.9)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Memory of deep agents: the estimate against what a run holds, and what does not fit is split, waits or is refused."""
 
+import dataclasses
 from functools import partial
 from threading import Event, Thread
 
@@ -109,6 +110,8 @@ def test_small_problems_share_a_program_and_do_not_change_each_other(four_lanes,
     agent, size = "DeepDirected(hidden=(16,), batch=8)", {"steps": 60, "points": 2}
     sweep, groups, train = monmdp.Sweep(["Loop", "RiverSwim"], ["Ask"], [agent], seeds=2, **size), [], train_group
     assert len({request.job.program for request in requested(sweep)}) == 1
+    more_points = dataclasses.replace(sweep, points=3)  # recorded at other steps, so trained apart
+    assert len({request.job.program for request in requested([sweep, more_points])}) == 2
     monkeypatch.setattr(executors, "train_group", lambda group, *more: groups.append(group) or train(group, *more))
     assert monmdp.run_sweep(sweep, tmp_path).done == 4
     assert [[batch.seeds for batch in group] for group in groups] == [[(0, 1), (0, 1)]]

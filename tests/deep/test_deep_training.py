@@ -19,7 +19,7 @@ from monmdp import MonMDPError, Sweep
 from monmdp.agents.base import DEEP, HASHED
 from monmdp.cli import main
 from monmdp.deep import agents
-from monmdp.deep.job import DeepJob, Run
+from monmdp.deep.job import Run
 from monmdp.deep.learner import advance, begin
 from monmdp.deep.observations import OBSERVATIONS, observations
 from monmdp.exact.structure import hidden_env_outcomes
@@ -28,6 +28,7 @@ from monmdp.protocol import paper_job
 from monmdp.study.sweep import requested
 from monmdp.training.metrics import METRICS
 
+pytestmark = pytest.mark.usefixtures("two_lanes")
 #: One size of everything, so that one program is compiled for each of two kinds of agents.
 STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
 DIRECTED = f"DeepDirected({SMALL})"
@@ -49,20 +50,6 @@ class Everything(agents.BootstrappedDQN, agents.DeepCautious, agents.DeepIntrins
     n: int = 4
     k: int = 2
     novelty: str = "distillation"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def two_lanes():
-    """Two seeds in a program, as on an accelerator, where there are more."""
-    before = DeepJob.lanes
-    DeepJob.lanes = 2
-    yield
-    DeepJob.lanes = before
-
-
-@pytest.fixture(scope="module")
-def problem():
-    return monmdp.make("Loop", "Ask", discount=0.9)
 
 
 @pytest.fixture(scope="module")

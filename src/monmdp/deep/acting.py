@@ -74,15 +74,22 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
         reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
         greedy = best_action(q, allowed & (costs[0] == costs.min()))
-    keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
-    age = jnp.where(keeps, memory.goal_age, 0)
+    goal, age = current_goal(numbers, memory, counts, costs, reach, here)
     way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
     if plan.live:  # random moves ask no questions
         anything = anything - anything % n_monitor_actions + way % n_monitor_actions
     action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
     return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
+
+
+def current_goal(
+    numbers: Numbers, memory: Memory, counts: jax.Array, costs: jax.Array, reach: jax.Array, here: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """The goal that the agent keeps, or else a new one, and its age."""
+    keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
+    return goal, jnp.where(keeps, memory.goal_age, 0)
 
 
 def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> jax.Array:
@@ -99,7 +106,7 @@ def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -
 
 
 def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
-    """The mean monitor cost [monitor states, A] of every joint action so far; 0 if never taken, or if all are alike."""
+    """The mean monitor cost [monitor states, A] of joint actions so far; 0 if never taken, or without pooled counts."""
     shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
     taken = memory.visits.reshape(shape).sum((0, 2))
     costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled

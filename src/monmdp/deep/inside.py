@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from monmdp.deep.acting import goal_counts, mean_costs
-from monmdp.deep.goals import choose_goal
+from monmdp.deep.acting import current_goal, goal_counts, mean_costs
 from monmdp.deep.networks import network
 from monmdp.deep.reach import reach_logits
 from monmdp.deep.replay import History
@@ -38,9 +37,8 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
         layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
         reach = jax.nn.sigmoid(reach_logits(layers, inputs, possible(plan, numbers)))
-        keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
-        goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
+        goal, _ = current_goal(numbers, memory, counts, costs, reach, here)
 
         def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
             return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]

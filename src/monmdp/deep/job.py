@@ -64,6 +64,7 @@ _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 class DeepJob(Job):
     """An agent with networks in a problem; seeds share it."""
 
+    uses_accelerator = True
     _prepared = False
 
     def __init__(
@@ -103,8 +104,9 @@ class DeepJob(Job):
 
     @cached_property
     def _program(self) -> Hashable:
-        numbers = self.numbers
-        return self.plan, self.sizes, numbers.observations.shape, len(numbers.q_bins), numbers.noise is None
+        numbers, n_points = self.numbers, len(self.point_steps)  # runs are recorded at the same steps
+        shapes = numbers.observations.shape, len(numbers.q_bins), numbers.noise is None
+        return self.plan, self.sizes, *shapes, n_points
 
     @cached_property
     def _fills_up(self) -> bool:
@@ -229,7 +231,7 @@ class DeepJob(Job):
             trained = [Run(job, seed, own) for (job, seed), own in zip(runs, progress, strict=True)]
             if not stop[0]:
                 self._train_now(trained, point_steps, stop)
-        return [run.result(stop) for run in trained]
+        return [run.result() for run in trained]
 
     def _train_now(self, runs: list[Run], point_steps: Integers, stop: Integers) -> None:
         """The same, when there is memory for it. While the device trains, the last policies are evaluated."""
@@ -387,7 +389,7 @@ class Run:
         rewards = own.reward_model[: world.n_env_states, :env_actions].ravel().astype(np.float64)
         self.tables = {"q": q[: world.n_acting_states], "reward_model": rewards}
 
-    def result(self, stop: Integers) -> Finished | Exception:
+    def result(self) -> Finished | Exception:
         """The record and final tables; incomplete if the run was stopped."""
         if self.failure is not None:
             return self.failure

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from monmdp.agents.base import HasJob
 from monmdp.errors import MonMDPError
 from monmdp.machine import readable
 from monmdp.study.executors import Deliver, Executor, Outcome, Watch, train_group
@@ -63,7 +62,7 @@ class RayCluster(Executor):
                 in_flight = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while waiting and len(running) < in_flight:
                     batch = waiting.popleft()
-                    needs = {"memory": batch.memory, "num_gpus": int(has_gpus and isinstance(batch.job.agent, HasJob))}
+                    needs = {"memory": batch.memory, "num_gpus": int(has_gpus and batch.job.uses_accelerator)}
                     running[remote.options(**needs).remote(batch)] = batch
                 ready, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
                 for reference in ready:

@@ -185,6 +185,8 @@ class Job(Target):
     #: Runs of all jobs with the same program can be trained together, `lanes` of them; None: one run at a time.
     program: Hashable = None
     lanes = 1
+    #: Whether runs are faster on an accelerator, if a machine of a cluster has one.
+    uses_accelerator = False
     #: Whether the finished tables of an agent with networks have its policy.
     keeps_policies = False
     #: What `watch` says before the first step.
