@@ -48,6 +48,14 @@ HARD = {
     "Corridor(length=60)": ("Button(cell=(0, 30), action='UP')", 100_000),
     "Empty(rows=18, columns=18)": ("Button(cell=(0, 17), action='RIGHT')", 100_000),
 }
+#: Agents in environments without a table, and the monitors there.
+LIVE_OPTIONS = "hidden=(64, 64), every=2"
+LIVE_AGENTS = (
+    f"DeepDirected({LIVE_OPTIONS}, beta_bar=2.0)",
+    f"DeepNaive({LIVE_OPTIONS})",
+    f"DeepOracle({LIVE_OPTIONS})",
+)
+LIVE_MONITORS = ("Full", "Ask", "Button", "Battery")
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
 ALL_AGENTS = (*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS)
@@ -121,6 +129,11 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
         )
         for name, (button, steps) in HARD.items()
     ),
+    # Environments without a table, with continuous observations, and of another package.
+    "deep-continuous": Sweep(
+        ["MountainCar", "Acrobot", "CartPole", "PointMaze"], LIVE_MONITORS, LIVE_AGENTS, seeds=3, points=20
+    ),
+    "deep-foreign": Sweep(["MiniGrid"], LIVE_MONITORS, LIVE_AGENTS, seeds=3, points=20),
     # Random problems: those whose results are reported, and others for development.
     "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
     "random-tuning": random_sweeps(range(20)),
