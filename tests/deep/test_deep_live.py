@@ -1,9 +1,5 @@
 """Agents with networks in Gymnasium environments: they learn, see no hidden rewards, and refuse bad input."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
@@ -181,16 +177,3 @@ def test_late_answers_are_learned_from_when_they_arrive():
 def test_bad_input(env, options, message):
     with pytest.raises(MonMDPError, match=message):
         trained(env(), **options)
-
-
-@pytest.mark.slow
-def test_the_benchmark_continues_where_it_stopped(tmp_path):
-    script = Path(__file__).parents[2] / "benchmarks" / "deep_live.py"
-    cells = ["--steps", "60", "--worlds", "PointMaze", "--monitors", "Button", "--agents", "DeepOracle", "--seeds"]
-    for n in "12":
-        done = subprocess.run(
-            [sys.executable, script, "--out", tmp_path, *cells, n], check=True, capture_output=True, text=True
-        )
-        assert f"| {n} |" in done.stdout.splitlines()[-1]
-        assert "PointMaze-Button-DeepOracle-0-60" in done.stderr + done.stdout or n == "2"
-    assert len(list(tmp_path.glob("*.json"))) == 2

@@ -143,7 +143,8 @@ def _share(cells: list[CellResults]) -> float | None:
 
 
 def _evaluated(cell: CellResults) -> bool:
-    return bool(np.isfinite(cell.final_returns).all())
+    """Whether returns are known, and the one that can be learned."""
+    return bool(np.isfinite(cell.final_returns).all() and np.isfinite(cell.target_return))
 
 
 def pack(values: npt.ArrayLike) -> dict[str, str]:
