@@ -8,6 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import monmdp
 from monmdp import MonMDPError
+from monmdp.cli import main
 
 pytest.importorskip("jax")
 pytest.importorskip("optax")
@@ -177,3 +178,24 @@ def test_late_answers_are_learned_from_when_they_arrive():
 def test_bad_input(env, options, message):
     with pytest.raises(MonMDPError, match=message):
         trained(env(), **options)
+
+
+def test_a_sweep_in_a_continuous_environment(tmp_path, capsys):
+    agent = DIRECTED.replace("codes=5", "codes=20")
+    sweep = monmdp.Sweep(["PointMaze"], ["Ask"], [agent], seeds=1, steps=300, points=3, discount=0.9)
+    report = monmdp.run_sweep(sweep, tmp_path, threads=1)
+    assert (report.done, report.failures) == (1, [])
+    again = monmdp.run_sweep(sweep, tmp_path, threads=1)
+    assert (again.done, again.skipped) == (0, 1)
+    table = monmdp.load(tmp_path).to_pandas()
+    assert table.step.tolist() == [0, 100, 200, 300]
+    assert table.paid.iloc[-1] == pytest.approx(0.2 * table.observed.iloc[-1])
+    assert 0 < table.observed.iloc[-1] < 300
+    live = trained(
+        monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), agent, 300, points=3, test_episodes=20,
+        test_env=monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), seed=0,
+    )  # fmt: skip
+    assert table["return"].tolist() == live.undiscounted_returns[0].tolist()
+    assert table.observed.tolist() == live.observed[0].tolist()
+    assert main(["results", str(tmp_path)]) == 0
+    assert "PointMaze" in capsys.readouterr().out
