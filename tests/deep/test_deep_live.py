@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import monmdp
 from monmdp import MonMDPError
 from monmdp.cli import main
+from monmdp.training import live_job
 
 pytest.importorskip("jax")
 pytest.importorskip("optax")
@@ -180,7 +181,8 @@ def test_bad_input(env, options, message):
         trained(env(), **options)
 
 
-def test_a_sweep_in_a_continuous_environment(tmp_path, capsys):
+def test_a_sweep_in_a_continuous_environment(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(live_job, "TEST_EPISODES", 2)
     agent = DIRECTED.replace("codes=5", "codes=20")
     sweep = monmdp.Sweep(["PointMaze"], ["Ask"], [agent], seeds=1, steps=300, points=3, discount=0.9)
     report = monmdp.run_sweep(sweep, tmp_path, threads=1)
@@ -192,7 +194,7 @@ def test_a_sweep_in_a_continuous_environment(tmp_path, capsys):
     assert table.paid.iloc[-1] == pytest.approx(0.2 * table.observed.iloc[-1])
     assert 0 < table.observed.iloc[-1] < 300
     live = trained(
-        monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), agent, 300, points=3, test_episodes=20,
+        monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), agent, 300, points=3, test_episodes=2,
         test_env=monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), seed=0,
     )  # fmt: skip
     assert table["return"].tolist() == live.undiscounted_returns[0].tolist()

@@ -92,14 +92,13 @@ def _summary(cell: CellResults) -> dict[str, Any]:
     """Names, settings and outcome of a cell; None where that is not known, as for one run's interval."""
     names = {key: cell.settings[key] for key in (*NAMES, "steps")}
     final, half = float(cell.final_returns.mean()), cell.final_return_ci
-    unknown = math.isnan(final) or math.isnan(cell.target_return)
     return {
         **names,
         "runs": len(cell.seeds),
         "final_return": None if math.isnan(final) else final,
         "final_return_ci": None if math.isnan(half) else half,
         "optimal_return": None if math.isnan(cell.optimal_return) else cell.optimal_return,
-        "solved": None if unknown else float(cell.solved.mean()),
+        "solved": float(cell.solved.mean()) if cell.compared else None,
         "cell": cell.identity,
     }
 

@@ -223,6 +223,8 @@ def possible(interval: Interval, column: str, steps: Integers, optimum: float) -
 def solving_steps(cell: CellResults) -> Floats:
     """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
     _curve(cell, "return")
+    if np.isnan(cell.target_return):
+        raise MonMDPError(f"The best return in {cell.problem_name} is not known, so no run counts as solved.")
     return cell.steps_until_solved
 
 
