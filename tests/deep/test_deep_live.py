@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import monmdp
 from monmdp import MonMDPError
 from monmdp.cli import main
+from monmdp.gym.worlds import WORLDS
 from monmdp.training import live_job
 
 pytest.importorskip("jax")
@@ -183,7 +184,7 @@ def test_bad_input(env, options, message):
 
 def test_a_sweep_in_a_continuous_environment(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(live_job, "TEST_EPISODES", 2)
-    agent = DIRECTED.replace("codes=5", "codes=20")
+    agent, maze = DIRECTED.replace("codes=5", "codes=20"), WORLDS.build("PointMaze").make
     sweep = monmdp.Sweep(["PointMaze"], ["Ask"], [agent], seeds=1, steps=300, points=3, discount=0.9)
     report = monmdp.run_sweep(sweep, tmp_path, threads=1)
     assert (report.done, report.failures) == (1, [])
@@ -194,8 +195,8 @@ def test_a_sweep_in_a_continuous_environment(tmp_path, capsys, monkeypatch):
     assert table.paid.iloc[-1] == pytest.approx(0.2 * table.observed.iloc[-1])
     assert 0 < table.observed.iloc[-1] < 300
     live = trained(
-        monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), agent, 300, points=3, test_episodes=2,
-        test_env=monmdp.monitored(gymnasium.make("monmdp/PointMaze-v0"), "Ask"), seed=0,
+        monmdp.monitored(maze(), "Ask"), agent, 300, points=3, test_episodes=2, seed=0, reward_range=(-1.0, 0.0),
+        test_env=monmdp.monitored(maze(), "Ask"),
     )  # fmt: skip
     assert table["return"].tolist() == live.undiscounted_returns[0].tolist()
     assert table.observed.tolist() == live.observed[0].tolist()

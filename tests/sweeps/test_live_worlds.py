@@ -173,12 +173,12 @@ def test_built_in_worlds_keep_their_range_of_rewards(name, monitor):
 
 
 def test_a_repeated_action_ends_with_the_episode():
-    """Left pushes alone never reach the flag; four steps cost four, and the limit of 200 is 50 actions."""
+    """Left pushes alone never reach the flag; ten steps cost ten, and the limit of 200 is 20 actions."""
     env = WORLDS.build("MountainCar").make()
     env.reset(seed=0)
-    steps = [env.step(0) for _ in range(50)]
-    assert [step[1] for step in steps] == [-4.0] * 50
-    assert [step[3] for step in steps] == [False] * 49 + [True]
+    steps = [env.step(0) for _ in range(20)]
+    assert [step[1] for step in steps] == [-10.0] * 20
+    assert [step[3] for step in steps] == [False] * 19 + [True]
 
 
 def test_bad_input(tmp_path):

@@ -62,13 +62,13 @@ class Repeated(gymnasium.Wrapper[Any, Any, Any, Any]):
 @WORLDS.add
 @dataclass(frozen=True, kw_only=True)
 class MountainCar(LiveWorld):
-    """MountainCar-v0 with every action four times; the button is at the far left."""
+    """MountainCar-v0 with every action ten times; the button is at the far left."""
 
-    rewards = (-4.0, 0.0)
-    steps = 20_000
+    rewards = (-10.0, 0.0)
+    steps = 10_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
-        return Repeated(gymnasium.make("MountainCar-v0"), 4)
+        return Repeated(gymnasium.make("MountainCar-v0"), 10)
 
     def button(self, seen: Any, action: Any) -> bool:
         return bool(seen[0] < -1.0 and action == 0)
@@ -80,7 +80,7 @@ class Acrobot(LiveWorld):
     """Acrobot-v1 with every action four times; the button is pressed by a push while the first joint turns fast."""
 
     rewards = (-4.0, 0.0)
-    steps = 20_000
+    steps = 10_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
         return Repeated(gymnasium.make("Acrobot-v1"), 4)
@@ -114,16 +114,21 @@ class CartPole(LiveWorld):
         return bool(seen[0] < -0.4 and action == 0)
 
 
+def less_one(reward: Any) -> float:
+    """A reward with the cost of a step."""
+    return float(reward) - 1.0
+
+
 @WORLDS.add
 @dataclass(frozen=True, kw_only=True)
 class PointMaze(LiveWorld):
-    """A point in a square with two walls; the button is in the corner above the start."""
+    """A point in a square with two walls, where every step but the last costs 1; the button is above the start."""
 
-    rewards = (0.0, 1.0)
-    steps = 20_000
+    rewards = (-1.0, 0.0)
+    steps = 10_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
-        return gymnasium.make("monmdp/PointMaze-v0")
+        return gymnasium.wrappers.TransformReward(gymnasium.make("monmdp/PointMaze-v0"), less_one)
 
     def button(self, seen: Any, action: Any) -> bool:
         return bool(seen[0] < 0.2 and seen[1] > 0.8 and action == 2)
@@ -132,12 +137,15 @@ class PointMaze(LiveWorld):
 @WORLDS.add
 @dataclass(frozen=True, kw_only=True)
 class MiniGrid(LiveWorld):
-    """An environment of MiniGrid, by default an empty room with a goal; the agent sees an image of codes."""
+    """An environment of MiniGrid, by default an empty room with a goal, less 1 for every step.
+
+    The agent sees an image of codes; toggling is the button.
+    """
 
     id: str = "MiniGrid-Empty-5x5-v0"
 
-    rewards = (0.0, 1.0)
-    steps = 20_000
+    rewards = (-1.0, 0.0)
+    steps = 10_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
         try:
@@ -145,7 +153,7 @@ class MiniGrid(LiveWorld):
         except ImportError:
             raise MonMDPError("MiniGrid is not installed; install it with: pip install minigrid.") from None
         image: Any = ImgObsWrapper
-        return image(gymnasium.make(self.id))  # type: ignore[no-any-return]
+        return gymnasium.wrappers.TransformReward(image(gymnasium.make(self.id)), less_one)
 
     def button(self, seen: Any, action: Any) -> bool:
         return bool(action == 5)

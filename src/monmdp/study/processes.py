@@ -40,9 +40,9 @@ def called_apart(call: Callable[[], Any], arrays: Sequence[np.ndarray], stop: np
     except Exception as error:  # objects of a user
         raise NotSentError(str(error)) from None
     command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**SETTINGS, **os.environ}
-    ) as child:  # fmt: skip
+    pipe, settings = subprocess.PIPE, {**SETTINGS, **os.environ}
+    # in a session of its own, so that Ctrl-C is heard by this process only
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=settings, start_new_session=True) as child:
         assert child.stdin is not None
         assert child.stdout is not None
         try:
@@ -69,8 +69,11 @@ def serve() -> None:
     os.dup2(2, 1)
 
     def answer(done: bool, arrays: Sequence[np.ndarray], result: Any) -> None:
-        pickle.dump((done, arrays, result), answers)
-        answers.flush()
+        try:
+            pickle.dump((done, arrays, result), answers)
+            answers.flush()
+        except BrokenPipeError:  # the parent has ended
+            os._exit(1)
 
     sys.path[:] = pickle.load(sys.stdin.buffer)
     try:
