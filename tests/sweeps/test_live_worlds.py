@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 
 import gymnasium
 import numpy as np
@@ -95,7 +96,7 @@ def test_a_sweep_continues(folder):
 
 
 def test_processes_give_the_same_results(tmp_path):
-    small = monmdp.Sweep([Chain()], ["Ask(cost=0.25)"], ["Directed"], seeds=2, points=3)
+    small = monmdp.Sweep([Chain()], ["Ask(cost=0.25)"], ["Directed"], seeds=1, points=3)
     for threads in (1, 2):
         assert monmdp.run_sweep(small, tmp_path / str(threads), threads=threads).failures == []
     assert_same(tmp_path / "1", tmp_path / "2")
@@ -225,3 +226,26 @@ def test_calls_in_other_processes():
         called_apart(partial(os._exit, 3), [], GO)
     with pytest.raises(NotSentError):
         called_apart(lambda: 0, [], GO)
+
+
+def test_what_a_process_does_not_know_is_trained_here(monkeypatch, tmp_path):
+    """A class of a module that exists only here, as in a notebook."""
+    here = ModuleType("only_here")
+    here.Chain = type("Chain", (Chain,), {"__module__": "only_here"})
+    monkeypatch.setitem(sys.modules, "only_here", here)
+    sweep = monmdp.Sweep([here.Chain()], ["Ask"], ["Directed"], seeds=1, points=3)
+    report = monmdp.run_sweep(sweep, tmp_path, threads=2)
+    assert (report.done, report.failures) == (1, [])
+
+
+class Dying(Chain):
+    def make(self):
+        if "serve()" in " ".join(sys.orig_argv):
+            os._exit(9)
+        return super().make()
+
+
+def test_a_process_that_dies_fails_one_run(tmp_path):
+    sweep = monmdp.Sweep([Dying()], ["Ask"], ["Directed"], seeds=1, points=3)
+    (failure,) = monmdp.run_sweep(sweep, tmp_path, threads=2).failures
+    assert "Dying + Ask, seeds (0,): A process ended with code 9" in failure

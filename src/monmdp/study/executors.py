@@ -16,6 +16,7 @@ import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import HasJob
+from monmdp.errors import MonMDPError
 from monmdp.machine import SHARE, available_bytes, n_cores
 from monmdp.study.processes import NotSentError, called_apart
 from monmdp.study.sweep import Batch
@@ -170,6 +171,10 @@ def train_apart(group: Sequence[Batch], stop: np.ndarray, fail_fast: bool = Fals
         return called_apart(call, [batch.progress for batch in group], stop) or []
     except NotSentError:
         return train_group(group, stop, fail_fast)
+    except MonMDPError as error:  # the process was killed
+        if fail_fast:
+            raise
+        return [Outcome(Batch(batch.job, ()), [], [f"{batch}, seeds {batch.seeds}: {error}"], 0.0) for batch in group]
 
 
 def uses_gpu(device: str) -> bool:

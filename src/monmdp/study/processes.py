@@ -50,10 +50,10 @@ def called_apart(call: Callable[[], Any], arrays: Sequence[np.ndarray], stop: np
             child.stdin.close()
             while not stop[0]:
                 done, values, result = pickle.load(child.stdout)
-                for own, theirs in zip(arrays, values, strict=True):
-                    own[...] = theirs
                 if isinstance(result, Exception):
                     raise result
+                for own, theirs in zip(arrays, values, strict=True):
+                    own[...] = theirs
                 if done:
                     return result
         except (EOFError, BrokenPipeError):
