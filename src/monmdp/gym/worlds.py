@@ -125,7 +125,7 @@ class PointMaze(LiveWorld):
     """A point in a square with two walls, where every step but the last costs 1; the button is above the start."""
 
     rewards = (-1.0, 0.0)
-    steps = 10_000
+    steps = 20_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
         return gymnasium.wrappers.TransformReward(gymnasium.make("monmdp/PointMaze-v0"), less_one)
