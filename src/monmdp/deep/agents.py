@@ -126,6 +126,7 @@ class DeepAgent(Agent):
 
     def check_device(self, device: str) -> None:
         """JAX chooses the device; an error if that should be a GPU and is not."""
+        self._check_packages()
         import jax
 
         if device == "cuda" and jax.default_backend() == "cpu":
