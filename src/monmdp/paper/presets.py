@@ -49,7 +49,7 @@ HARD = {
     "Empty(rows=18, columns=18)": ("Button(cell=(0, 17), action='RIGHT')", 100_000),
 }
 #: Agents in environments without a table, and the monitors there.
-LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, bins=9, codes=64"
+LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, last_tracking=1.0, bins=9, codes=64"
 LIVE_AGENTS = (
     f"DeepDirected({LIVE_OPTIONS}, beta_bar=3.0)",
     f"DeepNaive({LIVE_OPTIONS}, epsilon=(0.5, 0.0))",
