@@ -138,7 +138,9 @@ AREAS: dict[str, dict[str, list[str]]] = {
             "tests/learning/test_memory_limits.py",
         ],
         "training/learner.py": [*PLAIN, "tests/learning/test_record.py"],
+        "training/games.py": ["tests/learning/test_live.py", "tests/test_refused_input.py", "-k", "live or Pool"],
         "training/live.py": ["tests/learning/test_live.py", "tests/test_refused_input.py", "-k", "live or Pool"],
+        "training/live_job.py": ["tests/sweeps/test_live_worlds.py"],
         "training/record.py": ["tests/learning/test_record.py", "tests/learning/test_live.py"],
     },
     "store": {

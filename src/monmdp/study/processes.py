@@ -22,7 +22,7 @@ EVERY = 0.2
 SETTINGS = {
     "JAX_PLATFORMS": "cpu",
     "OMP_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
 }
 
 

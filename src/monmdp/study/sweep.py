@@ -30,6 +30,8 @@ SWEEPS_EXPECTED = "Sweeps must be an object of monmdp.Sweep, or a list of them"
 MOST_CELLS, MOST_RUNS = 10**5, 10**7
 #: Measured seconds per step, per byte of the agent's memory that a step touches, and per exact evaluation.
 STEP_SECONDS, BYTE_SECONDS, EVALUATION_SECONDS = 1.8e-7, 2e-10, 1e-5
+#: Measured bytes of a process with JAX and its programs.
+PROCESS_BYTES = 900_000_000
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,10 @@ class Batch:
 
     @cached_property
     def memory(self) -> int:
-        """Estimated bytes of one running seed and of the records of all seeds."""
+        """Estimated bytes of one running seed, with its process if it has one, and of the records of all seeds."""
         job = self.job
         records = 8 * (len(METRICS) + 1) * len(job.point_steps) * len(self.seeds)
-        return memory_bytes(job.agent, job.world, job.steps) + records
+        return memory_bytes(job.agent, job.world, job.steps) + records + PROCESS_BYTES * job.own_process
 
 
 def requested(sweeps: Sweep | Iterable[Sweep]) -> list[Batch]:
