@@ -122,8 +122,22 @@ def test_an_end_is_an_outcome_of_its_own_unless_the_monitor_always_ends(how):
     driven.happened(charged, 0, charged, ended=True)
     assert driven.beliefs[0] == pytest.approx(0.5)
     for _ in range(4):
-        driven.happened(empty, 0, empty, ended=True)  # the battery's ends: steps of the first kind
-    assert driven.beliefs[0] == pytest.approx(2 / 8)
+        driven.happened(empty, 0, empty, ended=True)  # the end may be the battery's, which says nothing
+    assert driven.beliefs[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("how", TWINS)
+@pytest.mark.parametrize("first", ["charged", "empty"])
+def test_an_end_with_an_empty_battery_is_no_outcome_of_its_own(how, first):
+    """A coin that ends the episode is worth 1, whether its first end was one with an empty battery or not."""
+    rule = lambda state, action: [Step(1, 1.0, terminated=True)] if state else [Step(action, 0.0)]  # noqa: E731
+    problem = monmdp.make(Rule(states=(0, 1), actions=(0, 1), rule=rule, start=0, step_limit=30), "Battery(n=1)")
+    driven, ask = DrivenModel(how, problem, minimum_reward=-10.0), 1
+    charged, empty = problem.state_index(1, 1), problem.state_index(1, 0)
+    driven.happened(problem.state_index(0, 1), ask, problem.state_index(0, 0), shown=0.0)  # continues
+    for state in (charged, empty) if first == "charged" else (empty, charged):
+        driven.happened(state, ask, empty, shown=1.0 if state == charged else math.nan, ended=True)
+    assert driven.beliefs[2] == 1.0
 
 
 def test_an_empty_battery_is_not_the_end_of_the_environment():

@@ -229,10 +229,9 @@ def update_directed_model(memory, transition):
     if not transition.terminated:
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
-    ended, unseen = transition.terminated and model.continued[monitor_pair], memory.rewards.unseen[env_pair]
-    outcome = outcome_rewards.count_outcome(
-        memory.rewards, env_pair, 2 * model.env_state[transition.next_state] + ended
-    )
+    is_clear, unseen = not transition.terminated or model.continued[monitor_pair], memory.rewards.unseen[env_pair]
+    outcome = 2 * model.env_state[transition.next_state] + (transition.terminated and is_clear)
+    outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, outcome, is_clear)
     status.unseen += unseen == 0 and memory.rewards.unseen[env_pair] == 1
     is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
     if is_shown:
@@ -334,7 +333,7 @@ class DirectedModel(Agent):
                 "With a known monitor the environment is always pooled, so pool_environment must be True."
             )
 
-    revision = 1
+    revision = 2
     act = act_directed_model
     update = update_directed_model
     beta = beta_directed_model
