@@ -117,7 +117,7 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
             plan(memory, cursor.step)
         value = np.nan
         if episodes == 0:
-            value = exact_return(world, memory.q, evaluator)
+            value = exact_return(world, memory.q[:], evaluator)
         elif episodes > 0:
             value, test_clock = sampled_return(world, memory.q, episodes, keys.evaluation, test_clock)
         record_point(record, point, cursor.step, tally, beta(memory, cursor.step), value)
