@@ -218,7 +218,7 @@ def miss_reward(memory, env_pair, chance, log_time):
 def update_directed_model(memory, transition):
     """Count the transition, and give up its reward if necessary."""
     model, status = memory.model, memory.status[0]
-    env_pair, env_state = transition.env_pair, model.env_state[transition.state]
+    env_pair, env_state = np.int64(transition.env_pair), model.env_state[transition.state]
     pair = transition.state * model.n_actions + transition.action
     group, monitor_pair, changes = model.ends.group[pair], model.shifts.group[pair], model.changes[0]
     count_visit(memory, pair)
@@ -255,7 +255,7 @@ def update_directed_model(memory, transition):
 @kernel
 def answer_directed_model(memory, transition):
     """Learn the reward of an earlier transition, and that it was observed, without counting the step again."""
-    model, rewards, env_pair = memory.model, memory.rewards, transition.env_pair
+    model, rewards, env_pair = memory.model, memory.rewards, np.int64(transition.env_pair)
     monitor_pair = model.shifts.group[transition.state * model.n_actions + transition.action]
     model.monitor_observed[monitor_pair] += 1
     model.monitor_asked[monitor_pair] = max(model.monitor_asked[monitor_pair], model.monitor_observed[monitor_pair])
@@ -279,7 +279,7 @@ def plan_all_values(memory, q, values):
             values[state] = lowest
             for action in range(n_actions):
                 q[state, action] = lowest
-    factored_model.write_model(model, states, rows, np.int64(0), size)
+    factored_model.write_model(model, states, rows, np.int64(0), np.int64(size))
     for row in range(size * n_actions):
         if rows.offsets[row + 1] > rows.offsets[row]:
             pair = states[row // n_actions] * n_actions + row % n_actions

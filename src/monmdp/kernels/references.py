@@ -26,6 +26,8 @@ from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, inf
 from numba.extending import NativeValue, infer_getattr, models, register_model, typeof_impl, unbox
 
 WORD = ir.IntType(64)
+#: Numba tries templates for a target first; there are many others, and to try them takes long.
+FIRST = {"target": "cpu"}
 #: The words of an array: owner, parent, size, item size, data, shape, strides.
 _DATA, _SHAPE = 4, 5
 
@@ -180,6 +182,8 @@ def _is_item(view: View, index: Any) -> bool:
 class ViewGetItem(AbstractTemplate):
     """The types of items and of parts of views."""
 
+    metadata = FIRST
+
     def generic(self, args: Any, kws: Any) -> Any:
         """The signature for a view and an index, None for others."""
         if isinstance(args[0], View):
@@ -194,6 +198,8 @@ class ViewGetItem(AbstractTemplate):
 @infer_global(operator.setitem)
 class ViewSetItem(AbstractTemplate):
     """The types of items and of parts that are written."""
+
+    metadata = FIRST
 
     def generic(self, args: Any, kws: Any) -> Any:
         """The signature for a view, an index and a value, None for others."""
@@ -268,6 +274,8 @@ def read_shape(context: Any, builder: Any, view: View, pointer: Any) -> Any:
 @infer_global(len)
 class ViewLength(AbstractTemplate):
     """The type of the length of the first axis."""
+
+    metadata = FIRST
 
     def generic(self, args: Any, kws: Any) -> Any:
         """The signature for a view, None for others."""

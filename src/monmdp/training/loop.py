@@ -108,7 +108,7 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
 
     progress [2] is the number of steps and of points done; a stopped run leaves its record incomplete.
     """
-    test_clock = 0
+    test_clock = np.int64(0)
     for point in range(len(point_steps)):
         cursor, tally = advance(world, memory, keys, cursor, tally, point_steps[point], progress, stop)
         if cursor.step < point_steps[point]:
