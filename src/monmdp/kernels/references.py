@@ -3,7 +3,8 @@
 Numba passes a named tuple by value: each of its arrays becomes seven arguments of every call. Calls of kernels that
 get a tuple of many arrays are slow, and take long to compile. Instances of a class decorated with `by_reference` are
 passed as one pointer to words of eight bytes, and `memory.field` reads the words of the field. A tuple writes its words
-once, in Python, so that no code for this has to be compiled. Kernels read fields by name only.
+once, in Python, so that no code for this has to be compiled. Kernels read fields by name only, and index arrays from
+their beginning: negative indices are not checked.
 
 The Python caller owns the arrays while a kernel runs, so kernels do not count references to them, and must not return
 them.
@@ -20,9 +21,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import NumbaTypeError
 from numba.core.imputils import lower_builtin, lower_cast, lower_getattr, lower_getattr_generic
-from numba.core.typeconv import Conversion
-from numba.core.typing import signature
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+from numba.core.typeconv.castgraph import Conversion
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
 from numba.extending import NativeValue, infer_getattr, models, register_model, typeof_impl, unbox
 
 WORD = ir.IntType(64)
@@ -58,12 +58,12 @@ def by_reference(kind: Any) -> Any:
     return Referenced
 
 
-def _words(value: Any) -> np.ndarray:
+def _words(value: Any) -> Any:
     """The words of a field, in the layout of Numba."""
     if isinstance(value, np.ndarray):
         data = value.__array_interface__["data"][0]
         return np.array([0, 0, value.size, value.itemsize, data, *value.shape, *value.strides], np.int64)
-    number = np.array([value.address if isinstance(value, tuple) else value])
+    number = np.array([getattr(value, "address", value)])
     return np.frombuffer(number.tobytes().ljust(8, b"\0"), np.int64)
 
 
@@ -174,7 +174,7 @@ def view_to_array(context: Any, builder: Any, view: View, kind: types.Array, poi
 
 def _is_item(view: View, index: Any) -> bool:
     """Whether an index selects an item."""
-    indices = index.types if isinstance(index, types.BaseTuple) else (index,)
+    indices = getattr(index, "types", (index,))
     return len(indices) == view.array.ndim and all(isinstance(part, types.Integer) for part in indices)
 
 
