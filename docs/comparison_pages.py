@@ -223,12 +223,12 @@ def price(results: Results) -> str:
         ratios.append(paid / before)
         rewards = len(np.unique(frugal.problem.env_pair[frugal.problem.reachable_pairs]))
         until, answers = np.median(frugal.steps_until_solved), np.median(frugal.observed_until_solved)
-        later = "–"
+        later = again = "–"
         if monitor == "Ask":
-            share = (frugal.curve("observed")[:, -1] - frugal.observed_until_solved) / (
-                frugal.steps[-1] - frugal.steps_until_solved
-            )
-            later = f"{np.median(share):.1%}"
+            late_steps = frugal.steps[-1] - frugal.steps_until_solved
+            late = frugal.curve("observed")[:, -1] - frugal.observed_until_solved
+            repeated = frugal.curve("observed")[:, -1] - np.maximum(frugal.observed_until_solved, rewards)
+            later, again = (f"{np.median(number / late_steps):.1%}" for number in (late, repeated))
         rows.append(
             [
                 frugal.problem_name,
@@ -236,16 +236,19 @@ def price(results: Results) -> str:
                 f"{answers:,.0f}",
                 f"{until:,.0f}",
                 later,
+                again,
                 f"{paid:,.1f}",
                 f"{before:,.1f}",
             ]
         )
     text = (
         "The price of feedback in the same runs. *Rewards*: environment pairs that can be reached. *Later*: fraction "
-        "of the steps after a run is solved in which the agent asks. *Careless*: paid with `cost_weight=0`. Medians "
-        f"over seeds. In the median problem, the agent pays {np.median(ratios):.2f} times as much as a careless one."
+        "of the steps after a run is solved in which the agent asks. *Again*: the same without the answers up to one "
+        "for each reward; a run that is solved early has them still to come, since a reward that was never observed "
+        "may be the largest. *Careless*: paid with `cost_weight=0`. Medians over seeds. In the median problem, the "
+        f"agent pays {np.median(ratios):.2f} times as much as a careless one."
     )
-    head = ["problem", "rewards", "answers until solved", "steps until solved", "later", "paid", "careless"]
+    head = ["problem", "rewards", "answers until solved", "steps until solved", "later", "again", "paid", "careless"]
     return section(text, head, rows)
 
 

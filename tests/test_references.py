@@ -1,13 +1,17 @@
 """Named tuples that kernels get by reference: fields are read and written as in Python, and nothing leaks."""
 
+import copy
+import gc
+import pickle
 import sys
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 import pytest
 
 from monmdp.agents.arrays import array_tuple, zeros
-from monmdp.kernels.compile import internal, kernel
+from monmdp.kernels.compile import internal, kernel, on_compilation
 from monmdp.kernels.references import by_reference
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plain Python passes everything by reference")
@@ -69,3 +73,41 @@ def test_types_differ_by_class_and_by_fields(outer):
     assert numba.typeof(Inner(*inner)) == kinds[0]
     with pytest.raises(numba.TypingError, match="Unknown attribute 'missing'"):
         kernel(lambda outer: outer.missing, cache=False)(outer)
+
+
+def test_parts_of_arrays_are_arrays_of_the_same_numbers(outer):
+    table = outer.inner.table
+    table[:] = np.arange(12.0).reshape(4, 3)
+
+    @kernel
+    def parts(inner, column):
+        inner.table[0] = inner.table[2]
+        rows, (n_rows, n_columns) = inner.table[1:3], inner.table.shape
+        return rows[:, column].sum(), inner.table[np.int32(3), column], n_rows * n_columns + len(inner.flags)
+
+    transposed = outer.inner._replace(table=np.asfortranarray(table))  # not contiguous, so not read in the same way
+    for inner in (outer.inner, transposed):
+        assert parts(inner, 1) == (4.0 + 7.0, 10.0, 16)
+        assert inner.table[0].tolist() == [6.0, 7.0, 8.0]
+
+
+def test_copies_are_passed_as_what_they_are(outer):
+    first = kernel(lambda outer: outer.inner.table[0, 0] + outer.rate, cache=False)
+    assert first(outer) == 0.5
+    for copied in (copy.deepcopy(outer), pickle.loads(pickle.dumps(outer)), outer._replace(rate=1.5)):
+        copied.inner.table[0, 0] = 3.0
+        assert first(copied) == 3.0 + copied.rate
+    assert first(outer) == 3.5  # its tables are those of the last copy
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_waits_for_the_compiler_only(collects):
+    compiled, before, during = kernel(lambda x: x + 1, cache=False), gc.isenabled(), []
+    (gc.enable if collects else gc.disable)()
+    try:
+        with on_compilation(compiled, lambda: during.append(gc.isenabled())):
+            assert compiled(1) == 2
+        assert during == [False]
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if before else gc.disable)()

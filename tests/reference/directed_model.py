@@ -209,8 +209,9 @@ class PlainDirectedModel(PlainAgent):
         if not terminated:
             self.entered.add(self.problem.split_state(next_state)[0])
             self.expected = next_state
-        outcome = 2 * self.problem.split_state(next_state)[0] + (terminated and self.model.has_continued(pair))
-        self.rewards.occurred(env_pair, outcome)
+        is_clear = not terminated or self.model.has_continued(pair)
+        outcome = 2 * self.problem.split_state(next_state)[0] + (terminated and is_clear)
+        outcome = self.rewards.occurred(env_pair, outcome, is_clear)
         if shown:
             self.see(env_pair, outcome, proxy_reward)
         elif not self.rewards.seen[env_pair, outcome]:
@@ -303,6 +304,7 @@ class OutcomeRewards:
 
     def __init__(self) -> None:
         self.times: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        self.unclear: set[tuple[int, int]] = set()
         self.seen: Counter[tuple[int, int]] = Counter()
         self.mean: defaultdict[tuple[int, int], float] = defaultdict(float)
         self.squares: defaultdict[tuple[int, int], float] = defaultdict(float)
@@ -310,12 +312,25 @@ class OutcomeRewards:
         self.mean_anywhere: defaultdict[int, float] = defaultdict(float)
         self.noisy, self.repeats, self.range = False, 0, 0.0
 
-    def occurred(self, env_pair: int, outcome: int) -> None:
-        """Count an outcome; one that differs only in its end and has no observed reward is taken to be the same."""
+    def occurred(self, env_pair: int, outcome: int, is_clear: bool) -> int:
+        """Count an outcome and return it; where the monitor may have ended the episode, it is not clear, and a clear
+        one with the same next state replaces it."""
         times, other = self.times[env_pair], outcome ^ 1
-        if outcome not in times and other in times and not self.seen[env_pair, other]:
-            self.times[env_pair] = Counter({outcome if key == other else key: n for key, n in times.items()})
-        self.times[env_pair][outcome] += 1
+        clear = [o for o in times if o // 2 == outcome // 2 and (env_pair, o) not in self.unclear]
+        if not is_clear and clear:
+            return clear[-1]
+        for table in (self.seen, self.mean, self.squares):
+            if is_clear and (env_pair, other) in self.unclear and (env_pair, other) in table:
+                table[env_pair, outcome] = table.pop((env_pair, other))
+        if is_clear and (env_pair, other) in self.unclear:
+            times = Counter({outcome if key == other else key: n for key, n in times.items()})
+        times[outcome] += 1
+        self.times[env_pair] = times
+        if is_clear:
+            self.unclear -= {(env_pair, outcome), (env_pair, other)}
+        else:
+            self.unclear.add((env_pair, outcome))
+        return outcome
 
     def observe(self, env_pair: int, outcome: int, reward: float) -> None:
         """The running mean and squared deviations of an outcome; the range of all means at powers of two."""

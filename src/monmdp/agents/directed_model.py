@@ -51,6 +51,9 @@ DirectedModelMemory: Any = array_tuple(
     value_rows=Rows,
     value_q="float states actions",
     values="float values",  # maxima of value_q, and 0 after the end of an episode
+    known_states="int states",  # scratch space of planning, as are the next two
+    row_rewards="float pairs",
+    evaluated_values="float values",
     planned_tries="int groups",  # tries when values were last planned
     discovered="bool states",  # states the agent has acted in
     env_discovered="bool env_states",
@@ -215,7 +218,7 @@ def miss_reward(memory, env_pair, chance, log_time):
 def update_directed_model(memory, transition):
     """Count the transition, and give up its reward if necessary."""
     model, status = memory.model, memory.status[0]
-    env_pair, env_state = transition.env_pair, model.env_state[transition.state]
+    env_pair, env_state = np.int64(transition.env_pair), model.env_state[transition.state]
     pair = transition.state * model.n_actions + transition.action
     group, monitor_pair, changes = model.ends.group[pair], model.shifts.group[pair], model.changes[0]
     count_visit(memory, pair)
@@ -229,10 +232,9 @@ def update_directed_model(memory, transition):
     if not transition.terminated:
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
-    ended, unseen = transition.terminated and model.continued[monitor_pair], memory.rewards.unseen[env_pair]
-    outcome = outcome_rewards.count_outcome(
-        memory.rewards, env_pair, 2 * model.env_state[transition.next_state] + ended
-    )
+    is_clear, unseen = not transition.terminated or model.continued[monitor_pair], memory.rewards.unseen[env_pair]
+    outcome = 2 * model.env_state[transition.next_state] + (transition.terminated and is_clear)
+    outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, outcome, is_clear)
     status.unseen += unseen == 0 and memory.rewards.unseen[env_pair] == 1
     is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
     if is_shown:
@@ -252,7 +254,7 @@ def update_directed_model(memory, transition):
 @kernel
 def answer_directed_model(memory, transition):
     """Learn the reward of an earlier transition, and that it was observed, without counting the step again."""
-    model, rewards, env_pair = memory.model, memory.rewards, transition.env_pair
+    model, rewards, env_pair = memory.model, memory.rewards, np.int64(transition.env_pair)
     monitor_pair = model.shifts.group[transition.state * model.n_actions + transition.action]
     model.monitor_observed[monitor_pair] += 1
     model.monitor_asked[monitor_pair] = max(model.monitor_asked[monitor_pair], model.monitor_observed[monitor_pair])
@@ -267,7 +269,7 @@ def plan_all_values(memory, q, values):
     """Plan q [S, A] and values [S + 2] of all states; those of unknown environment states are as low as possible."""
     model, rows, status, n_actions = memory.model, memory.value_rows, memory.status[0], memory.q.shape[1]
     lowest = (status.lowest_reward + min(status.lowest_monitor_reward, 0.0)) / (1.0 - memory.discount)
-    states, size = np.empty(len(model.env_state), np.int64), 0
+    states, rewards, size = memory.known_states, memory.row_rewards, 0
     for state in range(len(states)):
         if memory.env_discovered[model.env_state[state]]:
             states[size] = state
@@ -276,20 +278,20 @@ def plan_all_values(memory, q, values):
             values[state] = lowest
             for action in range(n_actions):
                 q[state, action] = lowest
-    states = states[:size]
-    factored_model.write_model(model, states, rows, np.int64(0), len(states))
-    rewards = np.empty(len(states) * n_actions)
-    for row in range(len(rewards)):
+    factored_model.write_model(model, states, rows, np.int64(0), np.int64(size))
+    for row in range(size * n_actions):
         if rows.offsets[row + 1] > rows.offsets[row]:
             pair = states[row // n_actions] * n_actions + row % n_actions
             rewards[row] = memory.reward_model[model.env_pair[pair]] + factored_model.predicted_reward(model, pair)
-    planning.plan_values(states, rows, rewards, lowest, memory.discount, q, values)
+    planning.plan_values(states[:size], rows, rewards, lowest, memory.discount, q, values)
 
 
 @inlined
 def plan_directed_model(memory, step):
     """Plan q for evaluation, starting from the values that the agent acts on."""
-    plan_all_values(memory, memory.q, memory.values.copy())
+    for state in range(len(memory.values)):
+        memory.evaluated_values[state] = memory.values[state]
+    plan_all_values(memory, memory.q, memory.evaluated_values)
 
 
 @AGENTS.add
@@ -334,7 +336,7 @@ class DirectedModel(Agent):
                 "With a known monitor the environment is always pooled, so pool_environment must be True."
             )
 
-    revision = 1
+    revision = 2
     act = act_directed_model
     update = update_directed_model
     beta = beta_directed_model

@@ -192,7 +192,7 @@ def learn_model(model, transition, is_given_up):
             changes += not model.ends.separated[pair]
             model.ends.separated[pair] = True
         if not transition.terminated:
-            changes += arrays.count_transition(model.moves, group, model.env_state[next_state], False)
+            changes += arrays.count_transition(model.moves, group, np.int64(model.env_state[next_state]), False)
             changes += count_outcome(model.shifts, pair, np.int64(model.monitor_state[next_state]))
         is_separated = model.ends.separated[pair] or model.shifts.separated[pair]
         model.peculiar[env_pair] |= is_separated and model.continued[monitor_pair]
@@ -298,16 +298,18 @@ def write_model(model, states, rows, start, stop):
             is_separated = shifts.separated[pair] or not model.pool_monitor
             shift_counts = shifts.own[pair] if is_separated else shifts.pooled[monitor_pair]
             end_counts = ends.own[pair] if ends.separated[pair] else ends.pooled[group]
-            n_moves, n_shifts, ending, node = moves.total[group], shift_counts.sum(), 1.0, -1
+            n_moves, n_shifts, ending, node = moves.total[group], 0, 1.0, -1
+            for m in range(len(shift_counts)):
+                n_shifts += shift_counts[m]
             if n_moves > 0 and n_shifts > 0 and end_counts[0] > 0:
                 ending, node = end_counts[1] / (end_counts[0] + end_counts[1]), moves.first[group]
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
+            share = (1.0 - ending) / (n_moves * n_shifts) if node >= 0 else 0.0
             while node >= 0:
                 for m in range(len(shift_counts)):
                     target = model.joint[moves.next_state[node], m]
                     if shift_counts[m] > 0 and target >= 0:
-                        share = (1.0 - ending) / (n_moves * n_shifts)
                         weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target
                         entry += 1
                 node = moves.following[node]

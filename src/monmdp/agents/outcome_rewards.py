@@ -21,6 +21,7 @@ OutcomeRewards: Any = arrays.array_tuple(
     "OutcomeRewards",
     "Counts of outcomes, where 2 · next environment state + end is the next state, and what was observed of rewards.",
     found=arrays.Transitions,
+    clear="bool nodes",  # whether it is known who ended the episode, if it ended
     unseen="int env_pairs",  # number of outcomes whose reward was never observed
     seen="int nodes",
     mean="float nodes",
@@ -52,25 +53,29 @@ def most_outcomes(world: World, steps: int) -> int:
 
 
 @inlined
-def count_outcome(rewards, env_pair, outcome):
+def count_outcome(rewards, env_pair, outcome, is_clear):
     """Count an outcome of an environment pair and return its node.
 
-    Who ended an episode may be known later, so outcomes that differ in their end are one until a reward is observed.
+    Where the monitor may have ended the episode, the end is not clear, and says nothing if the same next state is known
+    with a clear end. Otherwise, it is an outcome of its own, until the first clear one takes its place.
     """
-    found, node, unclear = rewards.found, rewards.found.first[env_pair], -1
-    while node >= 0 and found.next_state[node] != outcome:
-        if found.next_state[node] == outcome ^ 1 and rewards.seen[node] == 0:
-            unclear = node
+    found, node, match = rewards.found, rewards.found.first[env_pair], -1
+    while node >= 0:
+        if found.next_state[node] == outcome or (
+            found.next_state[node] == outcome ^ 1 and not (rewards.clear[node] and is_clear)
+        ):
+            match = node
         node = found.following[node]
-    if node < 0 and unclear >= 0:
-        found.next_state[unclear], node = outcome, unclear
-    if node < 0:
+    if match < 0:
         rewards.unseen[env_pair] += 1
         arrays.count_transition(found, env_pair, outcome, False)
-        return found.used[0] - 1
-    found.times[node] += 1
-    found.total[env_pair] += 1
-    return node
+        match = found.used[0] - 1
+    elif is_clear or not rewards.clear[match]:
+        found.times[match] += 1
+        found.total[env_pair] += 1
+    if is_clear:
+        found.next_state[match], rewards.clear[match] = outcome, True
+    return match
 
 
 @internal

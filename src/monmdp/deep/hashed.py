@@ -33,6 +33,7 @@ class HashDirectedModel(Agent):
     observe: Any = "pixels"
     minimum_reward: float | None = None
 
+    revision = DirectedModel.revision
     act = coded.act_coded
     update = coded.update_coded
     begin = coded.begin_coded

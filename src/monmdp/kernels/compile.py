@@ -1,6 +1,7 @@
 """The decorators of compiled kernels, with a disk cache that is invalidated when any source of the library changes."""
 
 import contextlib
+import gc
 import hashlib
 import os
 import tempfile
@@ -115,15 +116,23 @@ def kernel(function: Callable[..., Any], cache: bool = True, **options: Any) -> 
 
 @contextlib.contextmanager
 def on_compilation(function: Any, announce: Callable[[], None]) -> Iterator[None]:
-    """Within the context, `announce` is called when a kernel begins to compile; not when it is loaded from disk."""
+    """Within the context, `announce` is called when a kernel begins to compile; not when it is loaded from disk.
+
+    The garbage collector waits meanwhile: it would search the many objects of the compiler again and again, in vain.
+    """
 
     class Announcer(event.Listener):
+        collects = False
+
         def on_start(self, event: Any) -> None:
             if event.data["dispatcher"] is function:
+                self.collects = gc.isenabled()
+                gc.disable()
                 announce()
 
         def on_end(self, event: Any) -> None:
-            pass
+            if event.data["dispatcher"] is function and self.collects:
+                gc.enable()
 
     with event.install_listener("numba:compile", Announcer()):
         yield

@@ -108,7 +108,7 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
 
     progress [2] is the number of steps and of points done; a stopped run leaves its record incomplete.
     """
-    test_clock = 0
+    test_clock = np.int64(0)
     for point in range(len(point_steps)):
         cursor, tally = advance(world, memory, keys, cursor, tally, point_steps[point], progress, stop)
         if cursor.step < point_steps[point]:
@@ -117,7 +117,7 @@ def _run(world, memory, keys, cursor, tally, point_steps, episodes, evaluator, r
             plan(memory, cursor.step)
         value = np.nan
         if episodes == 0:
-            value = exact_return(world, memory.q, evaluator)
+            value = exact_return(world, memory.q[:], evaluator)
         elif episodes > 0:
             value, test_clock = sampled_return(world, memory.q, episodes, keys.evaluation, test_clock)
         record_point(record, point, cursor.step, tally, beta(memory, cursor.step), value)
