@@ -1,0 +1,12 @@
+"""The order of test files, so that with several workers one compiles what the others load from the disk cache.
+
+The first file compiles the kernels of all agents. Networks, which share no code with them, follow on the next worker.
+Pages of the docs come last, and find everything compiled.
+"""
+
+FIRST, LAST = ("learning/test_twins.py", "tests/deep/"), ("test_tutorials.py", "test_docs.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Sort by file; those that are not named here keep their order in between."""
+    items.sort(key=lambda item: ([part not in item.nodeid for part in FIRST], [part in item.nodeid for part in LAST]))
