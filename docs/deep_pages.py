@@ -1,15 +1,16 @@
 """Write docs/deep-comparison.md and its figures: `python docs/deep_pages.py runs`.
 
-The folder contains one results folder per preset, runs/deep and runs/deep-hard; a part without any is left out.
+The folder contains one results folder per preset, such as runs/deep; a preset without any is left out.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import fill
+from types import MappingProxyType
 
 import numpy as np
 from comparison_pages import section
@@ -23,11 +24,15 @@ from monmdp.figures.curves import GREEDY_RETURN, STEPS, Band, Key, draw_panels, 
 from monmdp.figures.heatmaps import cell_texts, draw_map, percent
 from monmdp.figures.plots import picture_bytes
 from monmdp.files import write_atomically
+from monmdp.gym.worlds import WORLDS
+from monmdp.monitors import MONITORS
 from monmdp.paper.presets import PRESETS
 from monmdp.protocol import kind
 from monmdp.study.results import CellResults, Results
 from monmdp.study.sweep import Sweep
 from monmdp.tables import markdown
+from monmdp.training.curves import half_width
+from monmdp.training.live_job import LiveProblem
 
 DIRECTED, NAIVE = "DeepDirected", "DeepNaive"
 #: Agents that are no rivals: the first sees hidden rewards, the second has tables.
@@ -37,11 +42,20 @@ REFERENCES = ("DeepOracle", "HashDirectedModel")
 SOLVED, HARD_SOLVED, FAILED = 0.95, 0.9, 0.5
 #: The step from which on problems of `deep` should stay solved.
 WITHIN = 20_000
-TITLES = {"deep": "The paper's 48 problems from pixels", "deep-hard": "Larger problems"}
+TITLES = {
+    "deep": "The paper's 48 problems from pixels",
+    "deep-hard": "Larger problems",
+    "deep-continuous": "Continuous environments",
+    "deep-foreign": "An environment of another package",
+}
+#: What a live agent should reach: this share of DeepOracle's normalised return, with this share of rewards observed.
+LIVE_RETURN, LIVE_ANSWERS = 0.95, 0.05
 #: Preset → environments whose learning curves are drawn; the first three of a folder that has none of them.
 CURVES = {
     "deep": ("Empty", "Hazard", "RiverSwim"),
     "deep-hard": ("Empty(rows=12, columns=12)", "DeepSea(size=12)", "DeepSea(size=30)"),
+    "deep-continuous": ("Acrobot", "CartPole", "MountainCar", "PointMaze"),
+    "deep-foreign": ("MiniGrid",),
 }
 HEAD = f"""# Comparison of agents with networks
 
@@ -64,6 +78,9 @@ def main(folder: str, docs: Path = Path(__file__).parent) -> None:
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
             made = "\n".join(["```", *commands(preset, results), "python docs/deep_pages.py runs", "```\n"])
+            if any(cell.settings["evaluation"] == "tests" for cell in results.cells.values()):
+                parts += [f"## {title}\n", made, *live(results), *figures(preset, results, docs, ("curves",))]
+                continue
             parts += [f"## {title}\n", made, *summary(preset, results), *figures(preset, results, docs)]
             parts += [
                 table(results, "Seeds solved", lambda cell: percent(share(cell)) + "%"),
@@ -88,7 +105,7 @@ def commands(preset: str, results: Results) -> list[str]:
             ],
             "monitors": [list(dict.fromkeys(cell.monitor for cell in cells)), [m for s in sweeps for m in s.monitors]],
             "seeds": [{str(len(cell.seeds)) for cell in cells}, {str(sweep.seeds) for sweep in sweeps}],
-            "steps": [{str(cell.settings["steps"]) for cell in cells}, {str(sweep.steps) for sweep in sweeps}],
+            "steps": [{str(cell.settings["steps"]) for cell in cells}, usual_steps(sweeps, cells)],
         }
         chosen = {name: ",".join(has) for name, (has, whole) in parts.items() if set(has) != set(map(str, whole))}
         groups.setdefault(tuple(chosen.items()), []).append(agent)
@@ -101,9 +118,20 @@ def commands(preset: str, results: Results) -> list[str]:
     return lines
 
 
+def usual_steps(sweeps: Sequence[Sweep], cells: Sequence[CellResults]) -> set[str]:
+    """The training steps of a preset, in environments without a table their own."""
+    own = {str(WORLDS.find(kind(cell.environment)).steps) for cell in cells if kind(cell.environment) in WORLDS}
+    return own or {str(sweep.steps) for sweep in sweeps}
+
+
 def agents_of(results: Results) -> list[str]:
     """The agents, DeepDirected first."""
-    return sorted(results.agents, key=lambda agent: agent != DIRECTED)
+    return sorted(results.agents, key=lambda agent: kind(agent) != DIRECTED)
+
+
+def short(results: Results, agent: str) -> str:
+    """The class of an agent, with the options in which it differs from others of its class."""
+    return kind(agent) if [*map(kind, results.agents)].count(kind(agent)) == 1 else results.labels[agent]
 
 
 def share(cell: CellResults) -> float:
@@ -122,14 +150,70 @@ def label(results: Results, environment: str, monitor: str) -> str:
     return f"{results.labels[environment]} + {results.labels[monitor]}"
 
 
-def table(results: Results, title: str, value: Callable[[CellResults], str]) -> str:
-    """A section with one value per problem and agent."""
+def table(
+    results: Results,
+    title: str,
+    value: Callable[[CellResults], str],
+    more: Mapping[str, Mapping[Key, float]] = MappingProxyType({}),
+) -> str:
+    """A section with one value per problem and agent; more: columns before those of agents, values by problem."""
     rows, agents = [], agents_of(results)
     for names in results.problems:
         cells = {cell.agent: cell for cell in results.of_problem(*names)}
-        rows.append([label(results, *names), *(value(cells[agent]) if agent in cells else "–" for agent in agents)])
-    head = ["problem", *(results.labels[agent] for agent in agents)]
-    return f"### {title}\n\n{markdown(head, rows, 'l' + 'r' * len(agents))}\n"
+        first = [label(results, *names), *(f"{values[names]:.4g}" for values in more.values())]
+        rows.append([*first, *(value(cells[agent]) if agent in cells else "–" for agent in agents)])
+    head = ["problem", *more, *(short(results, agent) for agent in agents)]
+    return f"### {title}\n\n{markdown(head, rows, 'l' + 'r' * (len(head) - 1))}\n"
+
+
+def live(results: Results) -> list[str]:
+    """Returns of test episodes, between those of random actions and of DeepOracle, and rewards observed."""
+    scores: dict[str, np.ndarray] = {}
+    low: dict[Key, float] = {}
+    failing = set()
+    for names in results.problems:
+        cells = results.of_problem(*names)
+        parts = WORLDS.build(names[0]), MONITORS.build(names[1]), cells[0].settings["discount"]
+        low[names] = LiveProblem(*parts).random_return()
+        high = [float(cell.final_returns.mean()) for cell in cells if kind(cell.agent) == REFERENCES[0]]
+        if not high or high[0] <= low[names]:
+            failing.add(label(results, *names))
+            continue
+        scores |= {cell.identity: (cell.final_returns - low[names]) / (high[0] - low[names]) for cell in cells}
+
+    def seen(cell: CellResults) -> float:
+        return float(cell.curve("observed")[:, -1].mean()) / cell.settings["steps"]
+
+    def mean(values: np.ndarray, digits: str) -> str:
+        width = float(half_width(values))
+        return f"{values.mean():{digits}}" + ("" if np.isnan(width) else f" ± {width:{digits}}")
+
+    own = [cell for cell in results.of_agent(agents_of(results)[0]) if cell.identity in scores]
+    enough = [cell for cell in own if scores[cell.identity].mean() >= LIVE_RETURN]
+    frugal = [cell for cell in enough if seen(cell) <= LIVE_ANSWERS]
+    oracle = REFERENCES[0]
+    text = (
+        f"**{DIRECTED} has at least {LIVE_RETURN:.0%} of {oracle}'s normalised return in {len(enough)} of {len(own)} "
+        f"problems, in {len(frugal)} of them with at most {LIVE_ANSWERS:.0%} of the rewards observed.**"
+    )
+    if failing:
+        text += f" {oracle} is not better than random actions, or was not run, in {', '.join(sorted(failing))}."
+    definition = (
+        "A return J is the mean over test episodes of the sum of true rewards, without discount, less what the monitor "
+        f"charges; the normalised return is (J − J of random actions) / (J of {oracle} − J of random actions). Tables "
+        "have means over seeds, of their last policies, with 95% intervals."
+    )
+
+    def normalised(cell: CellResults) -> str:
+        return mean(scores[cell.identity], ".2f") if cell.identity in scores else "–"
+
+    return [
+        paragraph(text),
+        paragraph(definition),
+        table(results, "Normalised returns", normalised),
+        table(results, "Rewards observed during training", lambda cell: f"{seen(cell):.1%}"),
+        table(results, "Returns", lambda cell: mean(cell.final_returns, ".4g"), {"random actions": low}),
+    ]
 
 
 def summary(preset: str, results: Results) -> list[str]:
@@ -226,7 +310,7 @@ def hidden(results: Results) -> str:
     return section(text, ["problem", DIRECTED, "best rival that passes Full", "rivals that pass Full"], rows)
 
 
-def figures(preset: str, results: Results, docs: Path) -> list[str]:
+def figures(preset: str, results: Results, docs: Path, names: Sequence[str] = ("solved", "curves")) -> list[str]:
     """Draw the summary and some learning curves, and return what the page says about them."""
     sizes = [len(cell.seeds) for cell in results.cells.values()]
     seeds = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
@@ -235,7 +319,8 @@ def figures(preset: str, results: Results, docs: Path) -> list[str]:
         "curves": (learning, f"Return of the greedy policy, mean of {seeds} seeds with its 95% interval."),
     }
     lines = []
-    for name, (draw, text) in parts.items():
+    for name in names:
+        draw, text = parts[name]
         path = docs / "images" / f"{preset}-{name}.png"
         path.parent.mkdir(exist_ok=True)
         with style.styled():
@@ -270,7 +355,7 @@ def learning(preset: str, results: Results) -> Figure:
         for cell in results.of_problem(environment, monitor) if environment in shown else ():
             key = results.labels[environment], kind(monitor)
             panels.setdefault(key, {})[cell.agent] = mean_curve(cell, "return")
-            optima[key] = [cell.target_return]
+            optima[key] = [cell.target_return] if np.isfinite(cell.target_return) else []
     styles = style.agent_styles(agents_of(results))
     finish, more = return_axis(panels, optima, styles)
 
@@ -280,7 +365,7 @@ def learning(preset: str, results: Results) -> Figure:
 
     columns = list(dict.fromkeys(column for _, column in panels))
     draw = partial(draw_panels, panels, columns, styles, (STEPS, GREEDY_RETURN), finish_steps, more)
-    return draw(names=results.labels, missing=False)
+    return draw(names={**results.labels, **{agent: short(results, agent) for agent in results.agents}}, missing=False)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from monmdp.gym.filled import fill_rewards
     from monmdp.gym.single import FlattenDiscrete, MonitoredEnv
     from monmdp.gym.vector import MonitoredVectorEnv
+    from monmdp.gym.worlds import LiveWorld
     from monmdp.gym.wrapper import monitored
     from monmdp.kernels.compile import kernel
     from monmdp.study.compare import Comparison, compare
@@ -57,6 +58,7 @@ _LAZY = {
     "EpisodeAnswers": "monmdp.gym.answers",
     "FlattenDiscrete": "monmdp.gym.single",
     "LiveCurves": "monmdp.training.live",
+    "LiveWorld": "monmdp.gym.worlds",
     "MonitoredEnv": "monmdp.gym.single",
     "MonitoredVectorEnv": "monmdp.gym.vector",
     "Policy": "monmdp.deep.policy",
@@ -93,6 +95,7 @@ __all__ = [
     "FlattenDiscrete",
     "Grid",
     "LiveCurves",
+    "LiveWorld",
     "Moment",
     "MonMDP",
     "MonMDPError",

@@ -4,13 +4,17 @@ import re
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 from PIL import Image
 
 import monmdp
+from monmdp.gym.worlds import WORLDS
 from monmdp.paper.presets import PRESETS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -41,6 +45,48 @@ def page(pages, tmp_path_factory):
     pages.main(str(folder), out)
     patch.undo()
     return (out / "deep-comparison.md").read_text(), out, monmdp.load(folder / "deep", kind="tables").to_pandas()
+
+
+class CoinEnv(gymnasium.Env):
+    """One step; the second action pays 1, the first 0."""
+
+    observation_space, action_space = Discrete(1), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(action), True, False, {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coin(monmdp.LiveWorld):
+    rewards = (0.0, 1.0)
+    steps = 200
+
+    def make(self):
+        return CoinEnv()
+
+
+def test_live_runs_are_normalised(pages, tmp_path, monkeypatch):
+    """Directed and Oracle earn 1; random actions earn 0.5, less 0.125 with Ask(cost=0.25)."""
+    for name, value in (("DIRECTED", "Directed"), ("REFERENCES", ("Oracle",))):
+        monkeypatch.setattr(pages, name, value)
+    monkeypatch.setitem(WORLDS._classes, "coin", Coin)
+    sweep = monmdp.Sweep(["Coin"], ["Full", "Ask(cost=0.25)"], ["Directed", "Oracle"], seeds=2, points=2)
+    monkeypatch.setitem(PRESETS, "deep-foreign", sweep)
+    assert monmdp.run_sweep(sweep, tmp_path / "deep-foreign", threads=1).failures == []
+    pages.main(str(tmp_path), tmp_path)
+    text = (tmp_path / "deep-comparison.md").read_text()
+    assert "monmdp reproduce --preset deep-foreign --out runs/deep-foreign" in text
+    assert "| Coin + Full | 1.00 ± 0.00 | 1.00 ± 0.00 |" in text
+    assert "| Coin + Full | 100.0% | 100.0% |" in text
+    (row,) = [line for line in text.split("### Returns")[1].split("\n") if line.startswith("| Coin + Ask")]
+    _, _, low, own, oracle, _ = (cell.strip() for cell in row.split("|"))
+    assert float(low) == pytest.approx(0.375, abs=4 * 0.05)
+    assert (own, oracle) == ("1 ± 0", "1 ± 0")
+    assert "Directed has at least 95% of Oracle's normalised return in 2 of 2 problems" in " ".join(text.split())
 
 
 def solved(rows, **names):

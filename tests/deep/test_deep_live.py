@@ -1,9 +1,5 @@
 """Agents with networks in Gymnasium environments: they learn, see no hidden rewards, and refuse bad input."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
@@ -12,6 +8,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import monmdp
 from monmdp import MonMDPError
+from monmdp.cli import main
+from monmdp.gym.worlds import WORLDS
+from monmdp.training import live_job
 
 pytest.importorskip("jax")
 pytest.importorskip("optax")
@@ -183,14 +182,23 @@ def test_bad_input(env, options, message):
         trained(env(), **options)
 
 
-@pytest.mark.slow
-def test_the_benchmark_continues_where_it_stopped(tmp_path):
-    script = Path(__file__).parents[2] / "benchmarks" / "deep_live.py"
-    cells = ["--steps", "60", "--worlds", "PointMaze", "--monitors", "Button", "--agents", "DeepOracle", "--seeds"]
-    for n in "12":
-        done = subprocess.run(
-            [sys.executable, script, "--out", tmp_path, *cells, n], check=True, capture_output=True, text=True
-        )
-        assert f"| {n} |" in done.stdout.splitlines()[-1]
-        assert "PointMaze-Button-DeepOracle-0-60" in done.stderr + done.stdout or n == "2"
-    assert len(list(tmp_path.glob("*.json"))) == 2
+def test_a_sweep_in_a_continuous_environment(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(live_job, "TEST_EPISODES", 2)
+    agent, maze = DIRECTED.replace("codes=5", "codes=20"), WORLDS.build("PointMaze").make
+    sweep = monmdp.Sweep(["PointMaze"], ["Ask"], [agent], seeds=1, steps=300, points=3, discount=0.9)
+    report = monmdp.run_sweep(sweep, tmp_path, threads=1)
+    assert (report.done, report.failures) == (1, [])
+    again = monmdp.run_sweep(sweep, tmp_path, threads=1)
+    assert (again.done, again.skipped) == (0, 1)
+    table = monmdp.load(tmp_path).to_pandas()
+    assert table.step.tolist() == [0, 100, 200, 300]
+    assert table.paid.iloc[-1] == pytest.approx(0.2 * table.observed.iloc[-1])
+    assert 0 < table.observed.iloc[-1] < 300
+    live = trained(
+        monmdp.monitored(maze(), "Ask"), agent, 300, points=3, test_episodes=2, seed=0, reward_range=(-1.0, 0.0),
+        test_env=monmdp.monitored(maze(), "Ask"),
+    )  # fmt: skip
+    assert table["return"].tolist() == live.undiscounted_returns[0].tolist()
+    assert table.observed.tolist() == live.observed[0].tolist()
+    assert main(["results", str(tmp_path)]) == 0
+    assert "PointMaze" in capsys.readouterr().out

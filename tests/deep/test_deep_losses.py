@@ -1,6 +1,8 @@
 """Networks, losses, replay, goals and the world of deep agents on small numbers, against NumPy and the plain step."""
 
 import dataclasses
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +14,11 @@ import jax.numpy as jnp
 
 import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
+from monmdp.deep.learning import two_ways
 from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.policy import Policy
+from monmdp.deep.replay import History
+from monmdp.deep.state import Plan
 from monmdp.simulation import Simulation
 from monmdp.world import compact
 
@@ -287,6 +292,52 @@ def test_replay_is_balanced_between_pairs():
         np.testing.assert_allclose(np.bincount(pairs[drawn]) / 20_000, expected / expected.sum(), atol=0.015)
 
 
+def test_a_step_also_teaches_another_monitor_action_with_a_shared_outcome():
+    """Two codes, two monitor states, two environment and three monitor actions, 300 random steps."""
+    random, n, n_env_actions, n_monitor_actions = np.random.default_rng(0), 300, 2, 3
+    plan = Plan(n, 2, 2, n_env_actions, 6, (4,), 64, 1, True, True, 0, 0, 0, 0)
+    code, monitor, action, next_code, next_monitor = (random.integers(0, most, n) for most in (2, 2, 6, 2, 2))
+    action = np.where(action == 5, 4, action)  # the last joint action is never tried
+    ended, env_pair = random.random(n) < 0.2, code * n_env_actions + action // n_monitor_actions
+    columns = dict.fromkeys(History._fields, np.zeros(n, int))
+    columns |= {"picture": code, "monitor": monitor, "action": action, "pair": (2 * code + monitor) * 6 + action}
+    columns |= {"env_pair": env_pair, "next_picture": next_code, "next_monitor": next_monitor, "ended": ended}
+    history = History(**columns | {"next_goal": 2 * next_code + next_monitor, "terminated": ended})
+    visits, of_pair, of_env_pair = np.zeros(24, int), jnp.zeros((24, 3), int), jnp.zeros((4, 9), int)
+    with_step = jax.jit(replay.with_step)
+    for t in range(n):
+        of_pair = with_step(of_pair, history.pair[t], visits, t)
+        of_env_pair = with_step(of_env_pair, env_pair[t], visits.reshape(2, 2, 2, 3).sum((1, 3)).ravel(), t)
+        visits[history.pair[t]] += 1
+    memory = SimpleNamespace(
+        history=jax.tree.map(jnp.array, history), visits=jnp.array(visits.reshape(4, 6)), steps_of_pair=of_pair,
+        steps_of_env_pair=of_env_pair,
+    )  # fmt: skip
+    chosen = random.integers(0, n, 64)
+    entries = jax.tree.map(lambda array: jnp.array(array[chosen]), history)
+    arguments = plan, SimpleNamespace(squared_radius=jnp.array(0.0)), memory, entries, jnp.array(chosen)
+    ways, moments, tried = jax.device_get(jax.jit(partial(two_ways, *arguments))(jax.random.key(0)))
+    assert ways.action[:, 0].tolist() == action[chosen].tolist()
+    assert tried[:, 0].all()
+    assert tried[:, 1].any()
+    for row, step in enumerate(chosen):
+        for way in np.flatnonzero(tried[row]):
+            seen = History(*(field[row, way] for field in ways))
+            assert (seen.picture, seen.monitor, seen.env_pair) == (code[step], monitor[step], env_pair[step])
+            assert (seen.action == action[step]) == (way == 0)
+            own = np.flatnonzero(history.pair == seen.pair)[-3:] if way else [step]  # the last three are at hand
+            outcomes = np.flatnonzero(env_pair == seen.env_pair)[-9:]
+            assert seen.next_monitor in next_monitor[own]
+            assert moments[row, way] in own if seen.ended else moments[row, way] in {*own, *outcomes}
+            assert seen.next_picture == next_code[moments[row, way]]
+            assert seen.next_goal == 2 * seen.next_picture + seen.next_monitor
+    assert not tried[(action[chosen] >= 3) & (ways.action[:, 1] == 5), 1].any()
+    both = tried.all(1) & ~ways.ended.any(1) & ~ended[moments].any(1)
+    shared = moments[both, 0] == moments[both, 1]
+    assert shared.mean() > 0.5
+    assert len(set(moments[:, 0])) > 20
+
+
 def test_goals():
     """Two monitor states, two environment actions and two monitor actions, of which the second costs 1."""
     counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
@@ -317,7 +368,7 @@ def test_pooled_counts():
     enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), never, 2, 1)
     assert enough.tolist() == [[73, 1], [40, 5], [53, 1], [30, 5]]
     varied = goals.pooled(visits, rewards, shown, jnp.array(33.0), jnp.array([True, False]), 2, 1)
-    assert varied.tolist() == [[30, 1], [40, 2], [53, 1], [30, 3]]
+    assert varied.tolist() == [[73, 1], [40, 2], [53, 1], [30, 3]]  # answers: max(1, 2) for code 0
 
 
 @pytest.mark.parametrize(

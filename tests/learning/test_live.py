@@ -19,7 +19,8 @@ from monmdp import AGENTS, MonMDPError
 from monmdp.agents.base import Transition
 from monmdp.errors import MonMDPWarning
 from monmdp.exact.structure import Bounds
-from monmdp.training.live import LiveLearner, LiveSimulation
+from monmdp.training.games import LiveSimulation
+from monmdp.training.live import LiveLearner
 
 
 def lake(**options) -> gymnasium.Env:

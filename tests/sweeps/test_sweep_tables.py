@@ -84,6 +84,8 @@ def test_the_table_above_names_all_presets():
         "random-tuning",
         "deep",
         "deep-hard",
+        "deep-continuous",
+        "deep-foreign",
     }  # their budgets are not the paper's
     assert set(PRESETS) - others == {
         "paper", "quick", "epsilon", "pessimism", "successors", "observability", "reward-noise",

@@ -36,7 +36,8 @@ class Reproduce(Command):
 
     preset: Annotated[str | None, option("paper", metavar="NAME")] = None
     """paper, quick, tenth, epsilon, pessimism, successors, observability, reward-noise, followup, agents,
-    known-monitor, unsolvable, ablation, random, random-tuning, theorem, deep or deep-hard."""
+    known-monitor, unsolvable, ablation, random, random-tuning, theorem, deep, deep-hard, deep-continuous or
+    deep-foreign."""
     sweep: Annotated[Path | None, option("none", metavar="FILE")] = None
     """A TOML file with [[sweep]] tables, instead of a preset."""
     out: Annotated[Path, option(metavar="FOLDER")] = Path("results")  # The results folder.

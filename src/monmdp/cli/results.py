@@ -89,7 +89,7 @@ class Results(Command):
 
 
 def _summary(cell: CellResults) -> dict[str, Any]:
-    """Names, settings and outcome of a cell; None where the runs were not evaluated, or one run has no interval."""
+    """Names, settings and outcome of a cell; None where that is not known, as for one run's interval."""
     names = {key: cell.settings[key] for key in (*NAMES, "steps")}
     final, half = float(cell.final_returns.mean()), cell.final_return_ci
     return {
@@ -97,8 +97,8 @@ def _summary(cell: CellResults) -> dict[str, Any]:
         "runs": len(cell.seeds),
         "final_return": None if math.isnan(final) else final,
         "final_return_ci": None if math.isnan(half) else half,
-        "optimal_return": cell.optimal_return,
-        "solved": None if math.isnan(final) else float(cell.solved.mean()),
+        "optimal_return": None if math.isnan(cell.optimal_return) else cell.optimal_return,
+        "solved": float(cell.solved.mean()) if cell.compared else None,
         "cell": cell.identity,
     }
 

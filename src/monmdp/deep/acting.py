@@ -40,7 +40,7 @@ def recorded_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Ar
 
 def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Array) -> jax.Array:
     """R̂ [..., environment actions] of scaled pictures [..., D]: of several models, the mean of the smallest."""
-    layers, bins = memory.networks["reward"], numbers.reward_bins
+    layers, bins = memory.slow["reward"], numbers.reward_bins
     if plan.models:
         estimates = members(layers, memory.fixed["reward"], numbers.prior_scale, pictures, bins, plan.models)
         return smallest(estimates, plan.smallest)

@@ -62,7 +62,8 @@ class DeepAgent(Agent):
     learning_rate: that of Adam at the start; it falls along a cosine to last_learning_rate times that value.
     batch: transitions per update. every: steps between two updates.
     balance: replay draws a transition with probability ∝ 1 / N(s,a)^balance: 0 all steps alike, 1 all pairs alike.
-    tracking: fraction of the way to the networks that target networks go at every update.
+    tracking: fraction of the way to the networks that target networks go at every update at the start; it falls along
+    the same cosine to last_tracking times that value.
     bins: bins of a value's distribution.
     minimum_reward: lower bound of rewards, assumed where none was observed; by default the paper's on its problems,
     else the smallest visible reward.
@@ -80,6 +81,7 @@ class DeepAgent(Agent):
     every: Count = 1
     balance: Probability = 0.5
     tracking: Probability = 0.05
+    last_tracking: Probability = 0.1
     bins: Bins = 51
     minimum_reward: float | None = None
     codes: Count | None = None
@@ -124,6 +126,7 @@ class DeepAgent(Agent):
 
     def check_device(self, device: str) -> None:
         """JAX chooses the device; an error if that should be a GPU and is not."""
+        self._check_packages()
         import jax
 
         if device == "cuda" and jax.default_backend() == "cpu":

@@ -9,8 +9,7 @@ n = N(g, a), or pooled over what pairs share, since environment and monitor can 
 n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
-A pair (c, a_E) varies if its next picture or its reward did. Chance needs more visits: κ = 1 for its answers, and n is
-at most N(g, a).
+A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
 In live training, a goal that is not reached counts as visited: n(g, a) + M(g, a_E), with M how often it was missed.
 """
 
@@ -75,5 +74,4 @@ def pooled(
     varies = varies.reshape(env.shape)
     answers = jnp.maximum(jnp.where(varies, 1, WEIGHT) * reward_visits.reshape(env.shape), tries)
     counts = jnp.minimum(jnp.minimum(WEIGHT * in_state, env), monitor)
-    counts = jnp.where(varies, jnp.minimum(counts, parts), counts)
     return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)

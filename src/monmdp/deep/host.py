@@ -26,7 +26,7 @@ from monmdp.deep.acting import Choice, goal_counts, mean_costs, recorded_values,
 from monmdp.deep.codes import encode, scale
 from monmdp.deep.ensemble import PRIOR_ROOM, mean_prior
 from monmdp.deep.goals import least_visits, ratio
-from monmdp.deep.job import DeepJob
+from monmdp.deep.job import LISTEN_EVERY, DeepJob
 from monmdp.deep.learner import Seen, decide, remember
 from monmdp.deep.learning import learn
 from monmdp.deep.observations import Observations, Singles
@@ -40,7 +40,8 @@ from monmdp.gym.shapes import as_vectors
 from monmdp.machine import check_memory
 from monmdp.problem import Integers
 from monmdp.rng import stream
-from monmdp.training.live import LiveGame, Tests, layers_of, sizes_of, spaces_of
+from monmdp.training.games import LiveGame, layers_of, sizes_of, spaces_of
+from monmdp.training.live import Tests
 from monmdp.training.metrics import Tally, count_step, new_record, record_point
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class HostRun(DeepJob):
         )
 
     def train(self, report: Callable[[int], None]) -> tuple[Any, dict[str, Any]]:
-        """The record and final tables of the seed; report: called with the number of steps done at every point."""
+        """The record and final tables of the seed; report: called with the number of steps done, often."""
         plan, numbers, n = self.plan, self.numbers, len(self._copies.starts)
         key = jax.random.wrap_key_data(np.array(divmod(stream(self.seed, "agent"), 2**32), np.uint32))
         table = jnp.zeros((self._rows, self._vectors.middle.size))
@@ -366,6 +367,8 @@ class HostRun(DeepJob):
                 place = np.array([step, row, step + n], np.int32)
                 table, memory, copies[i] = turn(plan, numbers, table, memory, copies[i], given, place)
                 actions[i], step, row = int(copies[i].choice.action), step + 1, row + 1 + taken.ended
+                if step % LISTEN_EVERY == 0:
+                    report(step)
                 for earlier in self._copies.answers(transition):
                     tally = tally._replace(observed=tally.observed + 1)
                     if not self.agent.sees_everything:

@@ -174,6 +174,7 @@ class DeepJob(Job):
             last_learning_rate=agent.last_learning_rate,
             balance=agent.balance,
             tracking=agent.tracking,
+            last_tracking=agent.last_tracking,
             q_bins=new_bins(values[0] - q_room, values[1] + q_room, agent.bins),
             reward_bins=new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins),
             minimum_reward=agent.minimum_reward,

@@ -13,8 +13,8 @@ from monmdp.deep.acting import Choice, act, goal_counts, recorded_values, reward
 from monmdp.deep.codes import encode
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.learning import learn
-from monmdp.deep.replay import History
-from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, joined, picture, scaled
+from monmdp.deep.replay import History, with_step
+from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, env_visits, joined, picture, scaled
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 
@@ -89,6 +89,11 @@ def remember(
         ended=seen.ended,
         exploring=choice.exploring,
     )
+    if plan.pools:
+        memory = memory._replace(
+            steps_of_pair=with_step(memory.steps_of_pair, entry.pair, memory.visits.ravel(), step),
+            steps_of_env_pair=with_step(memory.steps_of_env_pair, env_pair, env_visits(plan, memory.visits), step),
+        )
     if plan.live:
         state, action = jnp.divmod(choice.goal, plan.n_actions)
         missed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))

@@ -1,7 +1,8 @@
 """One update of all networks from replay.
 
 loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
-θ ← θ − α_t Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2);  θ⁻ ← θ⁻ + τ (θ − θ⁻) for Q and Ŝ
+θ ← θ − α_t Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2)
+θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t; targets, modelled rewards and recorded policies are those of θ⁻
 """
 
 from collections.abc import Callable
@@ -17,20 +18,27 @@ from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import reach_loss, reach_targets
-from monmdp.deep.replay import History, draw, weights
+from monmdp.deep.replay import History, draw, some_step, weights
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.state import MASKS, Memory, Numbers, Plan, joined, picture, possible, scaled
+from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_visits, joined, picture, possible, scaled
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 
 class Batch(NamedTuple):
-    """Steps from replay: their numbers [n] and entries, scaled pictures, and inputs of networks before and after."""
+    """Steps from replay: their numbers [n] and entries, scaled pictures, inputs of networks before and after.
+
+    ways, way_inputs and tried [n, m]: what Q learns from, the steps themselves first; inputs after them, and whether
+    there is such a way.
+    """
 
     chosen: jax.Array
     entries: History
     pictures: jax.Array
     inputs: jax.Array
     next_inputs: jax.Array
+    ways: History
+    way_inputs: jax.Array
+    tried: jax.Array
 
 
 #: A function from the layers of a network to its loss.
@@ -64,9 +72,10 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
     decay = (1.0 + jnp.cos(jnp.pi * step / plan.steps)) / 2.0
     rate = numbers.learning_rate * (numbers.last_learning_rate + (1.0 - numbers.last_learning_rate) * decay)
+    tracking = numbers.tracking * (numbers.last_tracking + (1.0 - numbers.last_tracking) * decay)
     networks = jax.tree.map(lambda value, change: value - rate * change, memory.networks, direction)
     slow = {
-        name: jax.tree.map(lambda old, new: old + numbers.tracking * (new - old), layers, networks[name])
+        name: jax.tree.map(lambda old, new: old + tracking * (new - old), layers, networks[name])
         for name, layers in memory.slow.items()
     }
     return memory._replace(networks=networks, slow=slow, moments=moments, loss=parts)
@@ -81,14 +90,52 @@ def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step
     """A batch of the steps so far."""
     history, past = memory.history, jnp.arange(plan.steps) <= step
     chosen = draw(key, weights(history.pair, memory.visits.ravel(), past, numbers.balance), plan.batch)
-    entries = jax.tree.map(lambda array: array[chosen], history)
+    entries, other = jax.tree.map(lambda array: array[chosen], history), jax.random.fold_in(key, 1)
     if plan.live and plan.directed and plan.n_monitor_states == 1:
-        entries = with_any_monitor_action(plan, memory, entries, jax.random.fold_in(key, 1))
-    shown = replayed(numbers, memory, entries.picture, chosen)
-    clocks = jnp.where(entries.ended, plan.steps + 1, 1) + chosen
-    after = replayed(numbers, memory, entries.next_picture, clocks)
-    inputs, next_inputs = joined(plan, shown, entries.monitor), joined(plan, after, entries.next_monitor)
-    return Batch(chosen, entries, shown, inputs, next_inputs)
+        entries = with_any_monitor_action(plan, memory, entries, other)
+    pictures = replayed(numbers, memory, entries.picture, chosen)
+    inputs = joined(plan, pictures, entries.monitor)
+    if plan.pools:
+        ways, moments, tried = two_ways(plan, numbers, memory, entries, chosen, other)
+    else:
+        ways, moments, tried = jax.tree.map(lambda array: array[:, None], (entries, chosen, entries.action >= 0))
+    clocks = jnp.where(ways.ended, plan.steps + 1, 1) + moments
+    after = replayed(numbers, memory, ways.next_picture.ravel(), clocks.ravel())
+    way_inputs = joined(plan, after, ways.next_monitor.ravel()).reshape(*tried.shape, -1)
+    entries = jax.tree.map(lambda array: array[:, 0], ways)
+    return Batch(chosen, entries, pictures, inputs, way_inputs[:, 0], ways, way_inputs, tried)
+
+
+def two_ways(
+    plan: Plan, numbers: Numbers, memory: Memory, entries: History, chosen: jax.Array, key: jax.Array
+) -> tuple[History, jax.Array, jax.Array]:
+    """Steps and what followed another monitor action there, the steps after which that is seen, and whether there is
+    one, [n, 2]; [n, 1] if the monitor has one action.
+
+    The environment does not depend on the monitor. So a step also teaches a monitor action that was tried there before,
+    with the same next environment state, which followed some step with the same environment pair: the environment's
+    chance does not hide what the monitor is worth. Steps that end an episode are left alone.
+    """
+    action_key, way_key, outcome_key = jax.random.split(key, 3)
+    n_monitor_actions, exact = plan.n_actions // plan.n_env_actions, numbers.squared_radius == 0.0
+    steps, tried = chosen[:, None], jnp.ones((plan.batch, 1), jnp.bool_)
+    if n_monitor_actions > 1:
+        own = entries.action % n_monitor_actions
+        drawn = (own + jax.random.randint(action_key, own.shape, 1, n_monitor_actions)) % n_monitor_actions
+        pairs = entries.pair - own + drawn
+        counts = memory.visits.ravel()[pairs]
+        others = some_step(way_key, memory.steps_of_pair[pairs], counts)
+        steps, tried = jnp.stack([chosen, others], 1), jnp.stack([tried[:, 0], (counts > 0) & exact], 1)
+    counts = env_visits(plan, memory.visits)[entries.env_pair]
+    outcomes = some_step(outcome_key, memory.steps_of_env_pair[entries.env_pair], counts)[:, None]
+    ways, other = (jax.tree.map(lambda array, at=at: array[at], memory.history) for at in (steps, outcomes))
+    pooled = ~ways.ended & ~other.ended & exact
+    next_goal = other.next_goal // plan.n_monitor_states * plan.n_monitor_states + ways.next_monitor
+    ways = ways._replace(
+        next_picture=jnp.where(pooled, other.next_picture, ways.next_picture),
+        next_goal=jnp.where(pooled, next_goal, ways.next_goal),
+    )
+    return ways, jnp.where(pooled, outcomes, steps), tried
 
 
 def with_any_monitor_action(plan: Plan, memory: Memory, entries: History, key: jax.Array) -> History:
@@ -114,16 +161,20 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
     else:
         ever = memory.reward_visits[entries.env_pair] > 0
         modelled = modelled_rewards(
-            memory.networks["reward"], batch.pictures, env_actions, ever, numbers.minimum_reward, numbers.reward_bins
+            memory.slow["reward"], batch.pictures, env_actions, ever, numbers.minimum_reward, numbers.reward_bins
         )
     rewards = jnp.where(numbers.uses_model > 0.0, modelled, entries.env_reward)
-    rewards += entries.monitor_reward + bonus
-    discounts = jnp.where(entries.terminated, 0.0, numbers.discount)
+    rewards += bonus
     used = jnp.where(entries.known, 1.0, 1.0 - numbers.ignores)
     if not plan.heads:
-        both = memory.networks["q"], memory.slow["q"]
-        targets = q_targets(*both, rewards, batch.next_inputs, discounts, allowed, bins)
-        return lambda layers: q_loss(layers, batch.inputs, entries.action, targets, used, bins)
+        both, ways = (memory.networks["q"], memory.slow["q"]), batch.ways
+        rewards = rewards[:, None] + ways.monitor_reward
+        discounts = jnp.where(ways.terminated, 0.0, numbers.discount)
+        targets = q_targets(*both, rewards, batch.way_inputs, discounts, allowed, bins)
+        used = used[:, None] * batch.tried
+        return lambda layers: q_loss(layers, batch.inputs, ways.action, targets, used, bins)
+    rewards += entries.monitor_reward
+    discounts = jnp.where(entries.terminated, 0.0, numbers.discount)
     q, slow = (
         head_values(plan, numbers, memory, each["q"], batch.next_inputs) for each in (memory.networks, memory.slow)
     )

@@ -3,6 +3,7 @@
 h ← relu(g ⊙ (z − mean z) / √(var z + 10⁻⁵) + c),  z = W h + b,  for every hidden layer; the output is W h + b
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -31,11 +32,11 @@ def fixed_layers(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: 
     return [*layers, {**output, "weights": weights}]
 
 
-def network(layers: Layers, inputs: jax.Array) -> jax.Array:
-    """Outputs [..., outputs] of inputs [..., inputs]."""
-    values = inputs
+def network(layers: Layers, inputs: jax.Array, precise: bool = True) -> jax.Array:
+    """Outputs [..., outputs] of inputs [..., inputs]; an accelerator may round to three digits if not precise."""
+    values, product = inputs, partial(jnp.matmul, precision="highest" if precise else "default")
     for layer in layers[:-1]:
-        z = values @ layer["weights"] + layer["bias"]
+        z = product(values, layer["weights"]) + layer["bias"]
         z = (z - z.mean(-1, keepdims=True)) * jax.lax.rsqrt(z.var(-1, keepdims=True) + 1e-5)
         values = jax.nn.relu(layer["gain"] * z + layer["shift"])
-    return values @ layers[-1]["weights"] + layers[-1]["bias"]
+    return product(values, layers[-1]["weights"]) + layers[-1]["bias"]

@@ -17,7 +17,7 @@ FIRST_LOGIT = -3.9
 
 def reach_logits(layers: Layers, inputs: jax.Array, possible: jax.Array) -> jax.Array:
     """Logits of Ŝ, [..., A, goals]; possible [A]: whether the problem has an action."""
-    outputs = network(layers, inputs)
+    outputs = network(layers, inputs, precise=False)
     return jnp.where(possible[:, None], outputs.reshape(*outputs.shape[:-1], len(possible), -1), -jnp.inf)
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from monmdp.deep.memory import accelerated
+
 
 class History(NamedTuple):
     """Steps of a run, arrays [steps]; pictures are stored as rows of the table of observations.
@@ -48,10 +50,22 @@ def draw(key: jax.Array, weights: jax.Array, n: int) -> jax.Array:
     """n indices [n] with probability ∝ weights; some index if all are zero."""
     cumulative = jnp.cumsum(weights)
     places = jax.random.uniform(key, (n,)) * cumulative[-1]
-    return jnp.minimum(jnp.searchsorted(cumulative, places, side="right"), len(weights) - 1)
+    method = "scan_unrolled" if accelerated() else "scan"  # the same numbers, in fewer programs on a device
+    return jnp.minimum(jnp.searchsorted(cumulative, places, side="right", method=method), len(weights) - 1)
 
 
 def weights(pairs: jax.Array, counts: jax.Array, allowed: jax.Array, balance: jax.Array) -> jax.Array:
     """N(pair)^(−ω) of steps with these pairs [steps], 0 where not allowed [steps]; counts [pairs]."""
     rare = jnp.maximum(counts, 1).astype(jnp.float32) ** -balance
     return jnp.where(allowed, rare[pairs], 0.0)
+
+
+def with_step(steps: jax.Array, pair: jax.Array, counts: jax.Array, step: jax.Array) -> jax.Array:
+    """The last n steps of pairs [pairs, n], with a step of this pair; counts [pairs]: how often pairs came before."""
+    return steps.at[pair, counts[pair] % steps.shape[1]].set(jnp.asarray(step, jnp.int32))
+
+
+def some_step(key: jax.Array, steps: jax.Array, counts: jax.Array) -> jax.Array:
+    """One of the last n steps of each pair [...], from steps [..., n] and counts [...]; the first place if none."""
+    places = jax.random.uniform(key, counts.shape) * jnp.minimum(counts, steps.shape[-1])
+    return jnp.take_along_axis(steps, places.astype(jnp.int32)[..., None], -1)[..., 0]

@@ -18,6 +18,8 @@ from monmdp.deep.replay import History, new_history
 
 #: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
 NOISE, FIXED, MASKS, HEADS = (2**31 - i for i in range(1, 5))
+#: How many of the last steps with a joint pair, and with an environment pair, are at hand.
+PAIR_STEPS, ENV_PAIR_STEPS = 8, 128
 
 
 class Plan(NamedTuple):
@@ -48,6 +50,11 @@ class Plan(NamedTuple):
     live: bool = False
 
     @property
+    def pools(self) -> bool:
+        """Whether steps with the same environment pair share what followed, which takes codes of single states."""
+        return self.pooled and not self.live
+
+    @property
     def n_goals(self) -> int:
         """The number of goals: codes and monitor states."""
         return self.n_codes * self.n_monitor_states
@@ -70,6 +77,7 @@ class Numbers(NamedTuple):
     last_learning_rate: Any
     balance: Any
     tracking: Any
+    last_tracking: Any
     q_bins: Any
     reward_bins: Any
     minimum_reward: Any
@@ -93,6 +101,7 @@ class Memory(NamedTuple):
     observed; seen [goals]: whether the agent acted there. episode: its number.
     first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
     something else did later; -1 and NaN if nothing.
+    steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
     goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
@@ -111,6 +120,8 @@ class Memory(NamedTuple):
     first_code: jax.Array
     first_reward: jax.Array
     varies: jax.Array
+    steps_of_pair: jax.Array
+    steps_of_env_pair: jax.Array
     shown: jax.Array
     earned: jax.Array
     missed: jax.Array
@@ -164,7 +175,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
     return Memory(
         key=own,
         networks=networks,
-        slow={name: networks[name] for name in ("q", "reach") if name in networks},
+        slow={name: networks[name] for name in ("q", "reward", "reach") if name in networks},
         fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
@@ -174,6 +185,8 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
         first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
         varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
+        steps_of_pair=jnp.zeros((plan.n_goals * plan.n_actions * plan.pools, PAIR_STEPS), jnp.int32),
+        steps_of_env_pair=jnp.zeros((plan.n_codes * plan.n_env_actions * plan.pools, ENV_PAIR_STEPS), jnp.int32),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
         earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
         missed=jnp.zeros((plan.n_goals if plan.live else 0, plan.n_env_actions), jnp.int32),
@@ -212,3 +225,9 @@ def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
 def possible(plan: Plan, numbers: Numbers) -> jax.Array:
     """Whether an action is one of the problem's [A]."""
     return jnp.arange(plan.n_actions) < numbers.n_actions
+
+
+def env_visits(plan: Plan, visits: jax.Array) -> jax.Array:
+    """Visits [codes * environment actions] of environment pairs, from those of joint pairs [goals, A]."""
+    parts = visits.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
+    return parts.sum((1, 3)).ravel()

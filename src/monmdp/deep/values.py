@@ -44,7 +44,7 @@ def q_targets(
     possible: jax.Array,
     bins: jax.Array,
 ) -> jax.Array:
-    """Targets [n]; slow: the target network; discounts [n]: γ, or 0 after termination; possible [A]: actions."""
+    """Targets [...]; slow: the target network; discounts [...]: γ, or 0 after termination; possible [A]: actions."""
     q, slow_q = q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins)
     return double_targets(q, slow_q, rewards, discounts, possible)
 
@@ -52,6 +52,6 @@ def q_targets(
 def q_loss(
     layers: Layers, inputs: jax.Array, actions: jax.Array, targets: jax.Array, weights: jax.Array, bins: jax.Array
 ) -> jax.Array:
-    """The mean cross-entropy of the actions taken [n], weighted [n]; 0 if all weights are."""
-    logits = q_logits(layers, inputs, len(bins))[jnp.arange(len(actions)), actions]
+    """The mean cross-entropy of actions [n] or [n, m] in n places, weighted like them; 0 if all weights are."""
+    logits = jax.vmap(lambda own, which: own[which])(q_logits(layers, inputs, len(bins)), actions)
     return (weights * heads.loss(logits, targets, bins)).sum() / jnp.maximum(weights.sum(), 1.0)

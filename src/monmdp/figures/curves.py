@@ -223,6 +223,8 @@ def possible(interval: Interval, column: str, steps: Integers, optimum: float) -
 def solving_steps(cell: CellResults) -> Floats:
     """The step from which each seed stays solved, infinite if it does not end solved, [seed]."""
     _curve(cell, "return")
+    if np.isnan(cell.target_return):
+        raise MonMDPError(f"The best return in {cell.problem_name} is not known, so no run counts as solved.")
     return cell.steps_until_solved
 
 
@@ -245,7 +247,8 @@ def returns(data: FigureData, main: bool = False) -> Drawing:
 
 def _return_grid(data: FigureData, panels: Panels, **options: Any) -> Drawing:
     """Curves of returns with the optimum. options: those of `_grid`."""
-    optima = {problem: sorted({cell.target_return for cell in data.results.of_problem(*problem)}) for problem in panels}
+    targets = {problem: {cell.target_return for cell in data.results.of_problem(*problem)} for problem in panels}
+    optima = {problem: sorted(filter(np.isfinite, values)) for problem, values in targets.items()}
     finish, legend = return_axis(panels, optima, data.styles)
     drawing = _grid(data, panels, GREEDY_RETURN, finish, more=[*legend, *options.pop("more", ())], **options)
     drawing.rows.extend(
@@ -319,20 +322,31 @@ def _recorded(data: FigureData, column: str) -> tuple[list[CellResults], list[En
 def return_axis(
     panels: Panels, optima: Mapping[Key, Sequence[float]], styles: Mapping[str, AgentStyle]
 ) -> tuple[Finish, list[Entry]]:
-    """An axis of returns for the panels of a row with the optima; curves that end far below are marked under it."""
-    limits = {
-        name: return_limits(
-            [optimum for (row, _), values in optima.items() if row == name for optimum in values],
-            [band.mean for (row, _), bands in panels.items() if row == name for band in bands.values()],
-        )
+    """An axis of returns for the panels of a row with the optima; curves that end far below are marked under it.
+
+    A row without optima has the axis that fits its curves.
+    """
+    known = {
+        name: [optimum for (row, _), values in optima.items() if row == name for optimum in values]
         for name, _ in panels
     }
-    below = any(band.mean[-1] < limits[row][0] for (row, _), bands in panels.items() for band in bands.values())
+    limits = {
+        name: return_limits(
+            values, [band.mean for (row, _), bands in panels.items() if row == name for band in bands.values()]
+        )
+        for name, values in known.items()
+        if values
+    }
+    below = any(
+        band.mean[-1] < limits[row][0] for (row, _), bands in panels.items() if row in limits for band in bands.values()
+    )
 
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
+        few_ticks(axes.yaxis, 3 if len(panels) > 1 else 5)
+        if problem[0] not in limits:
+            return
         low, high = limits[problem[0]]
         axes.set_ylim(low, high)
-        few_ticks(axes.yaxis, 3 if len(panels) > 1 else 5)
         for optimum in optima.get(problem, ()):
             axes.axhline(optimum, zorder=1, **OPTIMUM)
         lost = {agent: float(band.mean[-1]) for agent, band in bands.items() if band.mean[-1] < low}
@@ -345,7 +359,9 @@ def return_axis(
                 ha="center", va="top", size=style.TICK - 0.5, color=styles[agent].colour,
             )  # fmt: skip
 
-    return finish, [("optimum", OPTIMUM)] + ([("final return, below the axis", ENDS_BELOW)] if below else [])
+    return finish, [("optimum", OPTIMUM)] * bool(limits) + (
+        [("final return, below the axis", ENDS_BELOW)] if below else []
+    )
 
 
 def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[float, float]:

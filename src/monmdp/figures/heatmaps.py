@@ -90,10 +90,12 @@ def solved(data: FigureData) -> Drawing:
     results, agents = data.results, data.results.agents
     fractions, rows = {}, []
     for cell in (cell for problem in results.problems for cell in results.of_problem(*problem)):
-        if not np.isnan(cell.final_returns).any():  # else not evaluated
+        if cell.compared:
             key, wins, runs = (cell.environment, cell.monitor, cell.agent), int(cell.solved.sum()), len(cell.seeds)
             fractions[key] = wins / runs
             rows.append((*key, runs, wins, *(float(value) for value in wilson(wins, runs))))
+    if not fractions:
+        raise MonMDPError(f"In {results.folder}, no run is evaluated in a problem whose best return is known.")
     blocks = []
     for name in results.environments:
         monitors = [monitor for environment, monitor in results.problems if environment == name]

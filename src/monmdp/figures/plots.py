@@ -77,10 +77,8 @@ def plot(
         if not np.isnan(one.target_return):  # unknown in live training
             optima[key] = sorted({*optima.get(key, ()), one.target_return})
     styles = style.agent_styles(list(dict.fromkeys(label for label, _ in named)))
-    if metric == "return" and optima.keys() == panels.keys():
+    if metric == "return":
         finish, more = return_axis(panels, optima, styles)
-    elif metric == "return":
-        finish, more = (lambda axes, bands, problem: None), []
     elif metric == "beta":
         lowest = min((float(np.nanmin(band.mean)) for b in panels.values() for band in b.values()), default=1.0)
         finish, more = beta_axis([one for _, one in named], lowest / 2)

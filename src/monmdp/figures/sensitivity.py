@@ -98,7 +98,7 @@ def sensitivity(data: FigureData, solved: bool = False) -> Drawing:
 
 def _outcome(cell: CellResults, statistic: str, solved: bool) -> Interval:
     """The final return or the fraction of solved seeds of a cell, with its interval; NaN without evaluation."""
-    if np.isnan(cell.final_returns).any():
+    if np.isnan(cell.final_returns).any() or (solved and not cell.compared):
         return Interval(np.nan, np.nan, np.nan)
     if solved:
         return wilson(int(cell.solved.sum()), len(cell.seeds))
@@ -122,7 +122,7 @@ def _lines(found: Sequence[Study], outcomes: Mapping[str, Interval], solved: boo
         mean, low, high = np.array([outcomes[cell.identity] for cell in cells], np.float64).T
         key = study.problem, option
         panels.setdefault(key, {})[study.agent] = Band(np.array(x), mean, low, high, (len(cells[0].seeds),))
-        optima.setdefault(key, set()).update(cell.target_return for cell in cells)
+        optima.setdefault(key, set()).update(filter(np.isfinite, (cell.target_return for cell in cells)))
 
     def finish(axes: Axes, bands: Mapping[str, Band], key: Key) -> None:
         texts = [wrapped(str(value), 0.7, 1, style.TICK) for value in values[key[1]]]

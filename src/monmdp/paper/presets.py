@@ -48,6 +48,14 @@ HARD = {
     "Corridor(length=60)": ("Button(cell=(0, 30), action='UP')", 100_000),
     "Empty(rows=18, columns=18)": ("Button(cell=(0, 17), action='RIGHT')", 100_000),
 }
+#: Agents in environments without a table, and the monitors there.
+LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, bins=9, codes=64"
+LIVE_AGENTS = (
+    f"DeepDirected({LIVE_OPTIONS}, beta_bar=3.0)",
+    f"DeepNaive({LIVE_OPTIONS}, epsilon=(0.5, 0.0))",
+    f"DeepOracle({LIVE_OPTIONS}, epsilon=(0.5, 0.0))",
+)
+LIVE_MONITORS = ("Full", "Ask", "Button", "Battery(n=3)")
 EPSILONS = ("(1.0, 0.0)", "(0.5, 0.0)", "(0.2, 0.0)", "0.2", "0.1")
 
 ALL_AGENTS = (*PAPER_AGENTS, *AAMAS_AGENTS, *MODEL_AGENTS)
@@ -60,6 +68,11 @@ def random_sweeps(problem_seeds: Iterable[int]) -> tuple[Sweep, ...]:
         Sweep([environment], [monitor], ALL_AGENTS, seeds=5, steps=family.steps, points=100)
         for (environment, monitor), family in problems
     )
+
+
+def live_sweep(*environments: str) -> Sweep:
+    """Agents with networks in environments without a table."""
+    return Sweep(environments, LIVE_MONITORS, LIVE_AGENTS, seeds=3, points=20, discount=0.98)
 
 
 PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
@@ -121,6 +134,9 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
         )
         for name, (button, steps) in HARD.items()
     ),
+    # Environments without a table, with continuous observations, and of another package.
+    "deep-continuous": live_sweep("MountainCar", "Acrobot", "CartPole", "PointMaze"),
+    "deep-foreign": live_sweep("MiniGrid"),
     # Random problems: those whose results are reported, and others for development.
     "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
     "random-tuning": random_sweeps(range(20)),

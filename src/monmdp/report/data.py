@@ -96,7 +96,7 @@ def cell_data(cell: CellResults) -> dict[str, Any]:
     then; None if fewer than half end solved.
     """
     curves, kept = cell.curves([metric.column for metric in METRICS]), kept_points(len(cell.steps))
-    n_solved, evaluated = int(cell.solved.sum()), _evaluated(cell)
+    n_solved, evaluated = int(cell.solved.sum()), cell.compared
     until, answers = (cell.steps_until_solved, cell.observed_until_solved) if evaluated else (np.inf, np.inf)
     return {
         "seeds": len(cell.seeds),
@@ -138,12 +138,8 @@ def _curve(values: Floats) -> dict[str, Any] | None:
 
 def _share(cells: list[CellResults]) -> float | None:
     """Fraction of an agent's runs that ended solved."""
-    solved = [cell.solved for cell in cells if _evaluated(cell)]
+    solved = [cell.solved for cell in cells if cell.compared]
     return float(np.concatenate(solved).mean()) if solved else None
-
-
-def _evaluated(cell: CellResults) -> bool:
-    return bool(np.isfinite(cell.final_returns).all())
 
 
 def pack(values: npt.ArrayLike) -> dict[str, str]:

@@ -9,13 +9,16 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from monmdp import check
 from monmdp.agents.base import HasJob
+from monmdp.errors import MonMDPError
 from monmdp.machine import SHARE, available_bytes, n_cores
+from monmdp.study.processes import NotSentError, called_apart
 from monmdp.study.sweep import Batch
 from monmdp.training.curves import Curves
 from monmdp.training.job import Finished, Job
@@ -69,7 +72,8 @@ def throttled(watch: Watch) -> Watch:
 
 
 class Threads(Executor):
-    """Batches side by side on threads, limited by cores and memory; the compiled loop does not hold Python's lock.
+    """Batches side by side on threads, limited by cores and memory; the compiled loop does not hold Python's lock, and
+    jobs that do have processes.
 
     fail_fast: raise the first error of a seed instead of reporting it as a failure and continuing.
     """
@@ -92,7 +96,8 @@ class Threads(Executor):
                         break
                     group = waiting.popleft()
                     used += _memory(group)
-                    running[pool.submit(train_group, group, stop, self._fail_fast)] = group
+                    train = train_apart if self.threads > 1 and group[0].job.own_process else train_group
+                    running[pool.submit(train, group, stop, self._fail_fast)] = group
                 finished, _ = wait(running, timeout=WATCH_EVERY, return_when=FIRST_COMPLETED)
                 for future in finished:
                     del running[future]
@@ -157,6 +162,19 @@ def train_group(group: Sequence[Batch], stop: np.ndarray, fail_fast: bool = Fals
         Outcome(Batch(batch.job, tuple(finished[number])), list(finished[number].values()), failures[number], seconds)
         for number, batch in enumerate(group)
     ]
+
+
+def train_apart(group: Sequence[Batch], stop: np.ndarray, fail_fast: bool = False) -> list[Outcome]:
+    """As `train_group`, in a process of its own, or in this one if it cannot be sent there, as from a notebook."""
+    call = partial(train_group, group, np.zeros(1, np.int64), fail_fast)
+    try:
+        return called_apart(call, [batch.progress for batch in group], stop) or []
+    except NotSentError:
+        return train_group(group, stop, fail_fast)
+    except MonMDPError as error:  # the process was killed
+        if fail_fast:
+            raise
+        return [Outcome(Batch(batch.job, ()), [], [f"{batch}, seeds {batch.seeds}: {error}"], 0.0) for batch in group]
 
 
 def uses_gpu(device: str) -> bool:

@@ -150,6 +150,11 @@ class CellResults:
         return float(self._returns["optimal_return"][0])
 
     @property
+    def compared(self) -> bool:
+        """Whether final returns are known, and the one that can be learned."""
+        return bool(np.isfinite(self.final_returns).all() and np.isfinite(self.target_return))
+
+    @property
     def solved(self) -> Booleans:
         """Whether each seed ended with the target return, [seed]."""
         return np.asarray(self._returns["solved"])

@@ -153,7 +153,8 @@ def sweep_progress(log: Callable[[str], None]) -> Iterator[Watcher]:
             nonlocal first
             first = (time.monotonic(), steps) if steps and first is None else first
             began, before = first or (0.0, 0)
-            speed = f"{(steps - before) / max(time.monotonic() - began, 1e-9) / 1e6:.2f} million steps/s"
+            rate = (steps - before) / max(time.monotonic() - began, 1e-9)
+            speed = f"{rate / 1e6:.2f} million steps/s" if rate >= 1e4 else f"{rate:,.0f} steps/s"
             runs = f"{report.skipped + report.done:,} of {plural(report.skipped + report.runs, 'run')}"
             total = report.skipped_steps + report.steps
             state = report.state if not steps else speed if steps > before else "training"

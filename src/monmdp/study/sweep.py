@@ -4,9 +4,9 @@ import dataclasses
 import itertools
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ import numpy as np
 from monmdp import check
 from monmdp.agents.base import HasTimeEstimate, memory_bytes
 from monmdp.errors import MonMDPError, shown
+from monmdp.gym.worlds import WORLDS, LiveWorld
 from monmdp.join import make
-from monmdp.problem import Integers, MonMDP
+from monmdp.monitors import MONITORS
+from monmdp.problem import Integers
 from monmdp.protocol import DEFAULT_STEPS, PAPER_AGENTS, PAPER_MONITORS, paper_job, paper_steps
-from monmdp.registry import construct, grid
+from monmdp.registry import construct, grid, parse_spec
 from monmdp.training.job import Job, as_seeds, identity
+from monmdp.training.live_job import LiveJob, LiveProblem
 from monmdp.training.metrics import METRICS
 
 SWEEPS_EXPECTED = "Sweeps must be an object of monmdp.Sweep, or a list of them"
 #: The largest numbers of combinations of environment, monitor and agent, and of runs of a sweep.
 MOST_CELLS, MOST_RUNS = 10**5, 10**7
-#: Seeds per batch: few, so that little is lost when a batch is stopped, and enough for files of a reasonable size.
-BATCH = 25
 #: Measured seconds per step, per byte of the agent's memory that a step touches, and per exact evaluation.
 STEP_SECONDS, BYTE_SECONDS, EVALUATION_SECONDS = 1.8e-7, 2e-10, 1e-5
 
@@ -34,6 +35,8 @@ STEP_SECONDS, BYTE_SECONDS, EVALUATION_SECONDS = 1.8e-7, 2e-10, 1e-5
 @dataclass(frozen=True)
 class Sweep:
     """Rows to be multiplied; entries are names with options, as in "Ask(cost=0.5)", objects, or grids.
+
+    Environments may also be those without a table: "CartPole" and others of `monmdp.gym.worlds`, or a `LiveWorld`.
 
     A grid is "Ask(cost={0.1, 0.5})", or what `monmdp.grid` returns. In a TOML file it can also be
     {name = "Ask", grid = {cost = [0.1, 0.5]}}.
@@ -57,22 +60,35 @@ class Sweep:
         if (cells := len(environments) * len(monitors) * len(agents)) > MOST_CELLS:
             sizes = f"{len(environments):,} environments × {len(monitors):,} monitors × {len(agents):,} agents"
             raise MonMDPError(f"A sweep can have {MOST_CELLS:,} cells, not {cells:,} ({sizes}); choose smaller grids.")
-        jobs = []
+        jobs: list[Job] = []
         for environment, monitor in itertools.product(environments, monitors):
+            if (world := live_world(environment)) is not None:
+                live = LiveProblem(world, MONITORS.build(monitor), self.discount)
+                steps = self._steps(partial(getattr, world, "steps"))
+                jobs += [LiveJob(live, agent, steps, self.points) for agent in agents]
+                continue
             problem = make(environment, monitor, discount=self.discount)
-            steps = self._steps(problem)
+            steps = self._steps(partial(paper_steps, problem, variants=True))
             jobs += [paper_job(problem, agent, steps, self.points, self.evaluation) for agent in agents]
         return jobs
 
-    def _steps(self, problem: MonMDP) -> int:
+    def _steps(self, usual: Callable[[], int]) -> int:
+        """The number of training steps; usual: the problem's own."""
         budget = check.finite(self.budget, "The budget", least=0.0)
         if budget == 0.0:
             raise MonMDPError("The budget must be above 0, such as 0.1 for a tenth of the paper's training steps.")
         if self.steps is None:
-            return max(1, round(paper_steps(problem, variants=True) * budget))
+            return max(1, round(usual() * budget))
         if budget != 1.0:
             raise MonMDPError("Specify the number of training steps or a budget, a part of the paper's, not both.")
         return self.steps
+
+
+def live_world(environment: Any) -> LiveWorld | None:
+    """The environment without a table that is meant, such as "CartPole", or None."""
+    if isinstance(environment, str):
+        return WORLDS.build(environment) if parse_spec(environment)[0] in WORLDS else None
+    return environment if isinstance(environment, LiveWorld) else None
 
 
 def _rows(sweep: Sweep, name: str) -> list[Any]:
@@ -208,7 +224,7 @@ def remaining(requests: Iterable[Batch], done: Mapping[str, set[int]], shard: tu
     Batches are cut, sorted and assigned to shards before finished seeds are left out, so that every shard and every
     resumed sweep cuts them in the same places, and shards take about equally long.
     """
-    batches = [part for request in requests for part in cut(request, BATCH)]
+    batches = [part for request in requests for part in cut(request, request.job.batch)]
     left = []
     for batch in _longest_first(batches)[shard[0] - 1 :: shard[1]]:
         seeds = tuple(seed for seed in batch.seeds if seed not in done.get(batch.identity, ()))

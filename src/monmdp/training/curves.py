@@ -43,7 +43,7 @@ def half_width(values: Floats, level: float = 0.95) -> Floats:
 
 def solved_points(returns: Floats, least: float) -> Integers:
     """The first point from which on returns [seed, point] stay at or above `least`; the number of points if none."""
-    unsolved = returns < least
+    unsolved = ~(returns >= least)  # also if one of them is unknown
     points_after = np.argmax(unsolved[:, ::-1], axis=1)
     return np.where(unsolved.any(1), returns.shape[1] - points_after, 0)
 

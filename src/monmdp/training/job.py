@@ -187,6 +187,11 @@ class Job(Target):
     lanes = 1
     #: Whether runs are faster on an accelerator, if a machine of a cluster has one.
     uses_accelerator = False
+    #: Whether a run holds Python's lock most of the time, so that runs side by side need a process each.
+    own_process = False
+    #: Seeds per batch of a sweep: few, so that little is lost when it is stopped, and enough for files of a reasonable
+    #: size.
+    batch = 25
     #: Whether the finished tables of an agent with networks have its policy.
     keeps_policies = False
     #: What `watch` says before the first step.
