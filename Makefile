@@ -16,7 +16,7 @@ reproduce: $(STAMP)  ## the paper's optima, its main figure's runs into results/
 	$(BIN)/monmdp claims results
 
 test: $(STAMP) lint browser  ## the test suite, on all cores
-	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 test-all: $(STAMP) $(DOCS_STAMP) lint browser  ## the test suite with its slow part
 	$(BIN)/pytest -n auto --timeout 3600

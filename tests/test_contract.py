@@ -10,7 +10,15 @@ from gymnasium.wrappers import RecordEpisodeStatistics
 
 import monmdp
 
-PAIRS = [(name, monitor) for name in monmdp.ENVIRONMENTS for monitor in monmdp.MONITORS]
+#: All of them; a quarter, two environments with every monitor, and Full with every environment are not slow.
+PAIRS = [
+    pytest.param(
+        environment, monitor, id=f"{environment}-{monitor}",
+        marks=[pytest.mark.slow] * ((i + j) % 4 > 0 and environment not in ("Loop", "RiverSwim") and monitor != "Full"),
+    )
+    for i, environment in enumerate(monmdp.ENVIRONMENTS)
+    for j, monitor in enumerate(monmdp.MONITORS)
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,8 @@ FILES = {
 TUTORIALS = {script for script, _ in runpy.run_path(str(ROOT / "docs" / "tutorials" / "run.py"))["SCRIPTS"].values()}
 #: Commands that are slow, need a terminal or need results; only their arguments are parsed.
 ONLY_PARSED = ("watch", "bench", "results", "claims", "figure", "report", "export")
+#: Presets that tests of sweeps plan; the arguments of these are parsed only, too, if nothing else is chosen.
+PLANNED = ("ablation", "agents", "followup", "paper", "quick", "tenth", "theorem", "unsolvable")
 
 
 def command_lines(program: str) -> list[str]:
@@ -83,7 +85,8 @@ def test_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name, content in FILES.items():
         (tmp_path / name).write_text(content)
     words = shlex.split(command)[1:]
-    if words[0] in ONLY_PARSED:
+    whole = words[1:2] == ["--preset"] and not {"--agents", "--envs", "--monitors"} & set(words)
+    if words[0] in ONLY_PARSED or (whole and words[2] in PLANNED):
         parse_only(words, monkeypatch)
     else:
         dry_run = ["--dry-run"] if words[0] == "reproduce" and "--dry-run" not in words else []

@@ -7,6 +7,7 @@ import math
 import pickle
 import warnings
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import gymnasium
@@ -60,25 +61,25 @@ def warnings_of(env: gymnasium.Env) -> set[str]:
 
 
 @pytest.mark.parametrize("name", [*IDS, MINIGRID])
-def test_every_monitor_around_every_environment_in_every_shape(name):
+def test_every_monitor_and_every_shape_around_every_environment(name):
     """The checker finds nothing that it does not find in the environment itself; equal seeds give equal episodes;
-    rewards are finite, truthful, and paid only when shown."""
+    rewards are finite, truthful, and paid only when shown. Every monitor meets some of the shapes."""
     inner = base(name)
     known = warnings_of(inner)
-    for monitor in MONITORS:
-        for actions in fitting(ACTIONS, inner.action_space):
-            for observations in fitting(OBSERVATIONS, inner.observation_space):
-                shapes = {"actions": actions, "observations": observations, "at": somewhere}
-                env = monitored(base(name), monitor, **shapes)
-                assert warnings_of(env) <= known, shapes
-                first, again = play(env, 3, 12), play(monitored(base(name), monitor, **shapes), 3, 12)
-                assert all(map(data_equivalence, first, again)), shapes
-                assert all(seen[0] in env.observation_space for seen in first)
-                for _, reward, _, _, info in (entry for entry in first if len(entry) == 5):
-                    shown = info["env_reward"] if info["reward_observed"] else 0.0
-                    assert type(reward) is float
-                    assert reward == info["monitor_reward"] + shown
-                    assert info["reward_observed"] or math.isnan(info["proxy_reward"])
+    pairs = list(product(fitting(ACTIONS, inner.action_space), fitting(OBSERVATIONS, inner.observation_space)))
+    for k, monitor in enumerate(MONITORS):
+        for actions, observations in pairs[k % len(pairs) :: 3]:
+            shapes = {"actions": actions, "observations": observations, "at": somewhere}
+            env = monitored(base(name), monitor, **shapes)
+            assert warnings_of(env) <= known, shapes
+            first, again = play(env, 3, 12), play(monitored(base(name), monitor, **shapes), 3, 12)
+            assert all(map(data_equivalence, first, again)), shapes
+            assert all(seen[0] in env.observation_space for seen in first)
+            for _, reward, _, _, info in (entry for entry in first if len(entry) == 5):
+                shown = info["env_reward"] if info["reward_observed"] else 0.0
+                assert type(reward) is float
+                assert reward == info["monitor_reward"] + shown
+                assert info["reward_observed"] or math.isnan(info["proxy_reward"])
 
 
 # an environment that is also a table
@@ -98,8 +99,15 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("monitor", [*MONITORS, "Ask(observability=0.5, never_observable=[1, [START, 0]])"])
-@pytest.mark.parametrize(("name", "options", "start"), TABLES)
+@pytest.mark.parametrize(
+    ("name", "options", "start", "monitor"),
+    [
+        (*table, monitor)
+        for table in TABLES
+        for monitor in [*MONITORS, "Ask(observability=0.5, never_observable=[1, [START, 0]])"]
+        if table[0] != "Taxi-v4" or monitor in ("Ask", "Button", "Random")  # its tables take long to build
+    ],
+)
 def test_wrapped_and_joined_trajectories_are_equal(name, options, start, monitor):
     """Seed by seed, on deterministic environments with one start state; all others draw from their own generator."""
     monitor = monitor.replace("START", str(start))

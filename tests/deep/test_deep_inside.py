@@ -27,7 +27,6 @@ from monmdp.study.results import Results
 from monmdp.study.snapshots import Run, take_snapshots
 from monmdp.training.metrics import METRICS
 
-pytestmark = pytest.mark.usefixtures("two_lanes")
 #: The same sizes as in the tests of training, so that the same programs are used.
 STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
 DIRECTED = f"DeepDirected({SMALL})"

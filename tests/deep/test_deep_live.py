@@ -184,7 +184,8 @@ def test_bad_input(env, options, message):
 
 def test_a_sweep_in_a_continuous_environment(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(live_job, "TEST_EPISODES", 2)
-    agent, maze = DIRECTED.replace("codes=5", "codes=20"), WORLDS.build("PointMaze").make
+    # the agent whose program is compiled most quickly
+    agent, maze = f"DeepNaive({SMALL})".replace("codes=5", "codes=20"), WORLDS.build("PointMaze").make
     sweep = monmdp.Sweep(["PointMaze"], ["Ask"], [agent], seeds=1, steps=300, points=3, discount=0.9)
     report = monmdp.run_sweep(sweep, tmp_path, threads=1)
     assert (report.done, report.failures) == (1, [])

@@ -5,7 +5,6 @@ from functools import partial
 from threading import Event, Thread
 
 import numpy as np
-import pyarrow.compute as pc
 import pytest
 
 pytest.importorskip("jax", reason="the extra deep is not installed")
@@ -23,6 +22,7 @@ from monmdp.deep.world import Draws, on_device, sizes_of
 from monmdp.protocol import paper_job
 from monmdp.study import executors
 from monmdp.study.executors import train_group
+from monmdp.study.results import Results
 from monmdp.study.sweep import requested
 
 STEPS = 20_000
@@ -38,24 +38,25 @@ def held(job):
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(held))
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [
-        "DeepDirected",
-        "DeepNaive",
-        "DeepDirected(hidden=(512, 32), batch=8, bins=9)",
-        "DeepIntrinsic(novelty='distillation')",
-        "BootstrappedDQN",
-        "BootstrappedDQN(heads=30, batch=8)",
-        "DeepCautious(n=30)",
-    ],
+AGENTS = (
+    "DeepDirected",
+    "DeepNaive",
+    "DeepDirected(hidden=(512, 32), batch=8, bins=9)",
+    "DeepIntrinsic(novelty='distillation')",
+    "BootstrappedDQN",
+    "BootstrappedDQN(heads=30, batch=8)",
+    "DeepCautious(n=30)",
 )
+
+
 @pytest.mark.parametrize(
-    ("environment", "monitor", "observe"),
+    ("environment", "monitor", "observe", "agent"),
     [
-        ("Loop", "Ask", "pixels"),
-        ("Empty(rows=12, columns=12)", "Level", "noisy pixels"),
-        ("RiverSwim", "Button", lambda problem, state: np.full((60, 60, 3), state)),
+        *(("Loop", "Ask", "pixels", agent) for agent in AGENTS),
+        ("Empty(rows=12, columns=12)", "Level", "noisy pixels", "DeepDirected"),
+        ("Empty(rows=12, columns=12)", "Level", "noisy pixels", "BootstrappedDQN"),
+        ("RiverSwim", "Button", lambda problem, state: np.full((60, 60, 3), state), "DeepDirected"),
+        ("RiverSwim", "Button", lambda problem, state: np.full((60, 60, 3), state), "DeepNaive"),
     ],
 )
 def test_the_estimate_is_more_than_a_run_holds_and_not_much_more(environment, monitor, observe, agent):
@@ -119,6 +120,8 @@ def test_small_problems_share_a_program_and_do_not_change_each_other(four_lanes,
         alone = monmdp.train(monmdp.make(name, "Ask"), agent, seeds=[1], **size)
         assert alone.q.shape[-1] == alone.policy().q(np.zeros((1, *alone.policy().shape)), [0]).shape[-1] == n_actions
         assert alone.visit_counts.sum() == 60
-        rows = monmdp.load(tmp_path).filter((pc.field("environment") == name) & (pc.field("seed") == 1))
-        assert rows["return"].to_pylist() == alone.returns[0].tolist()
-        assert rows["observed"].to_pylist() == alone.observed[0].tolist()
+        cell = Results(tmp_path).cell(name, "Ask", agent)
+        np.testing.assert_array_equal(cell.final_table("q", 1), alone.q[0])
+        np.testing.assert_array_equal(cell.curve("return")[1], alone.returns[0])
+        np.testing.assert_array_equal(cell.curve("observed")[1], alone.observed[0])
+        assert not np.array_equal(cell.final_table("q", 0), alone.q[0])

@@ -51,7 +51,13 @@ def test_watch_shows_the_run_of_its_seed(capsys):
     assert facts[0] != facts[1]
 
 
-@pytest.mark.parametrize("agent", monmdp.AGENTS)
+#: Agents with a picture of their own kind; the others are Q-learners like Naive, and each compiles a kernel for it.
+WATCHED = ("Directed", "DirectedModel", "Joint", "MonitoredMBIE", "Naive")
+
+
+@pytest.mark.parametrize(
+    "agent", [pytest.param(name, marks=[pytest.mark.slow] * (name not in WATCHED)) for name in monmdp.AGENTS]
+)
 def test_every_agent_can_be_watched(capsys, agent):
     assert main(["watch", "Hazard", "Button", "--agent", agent, "--steps", "8", "--fps", "100000", "--seed", "2"]) == 0
     shown = capsys.readouterr().out

@@ -19,14 +19,14 @@ from monmdp.world import compact
 
 
 def test_a_table_larger_than_memory(monkeypatch):
-    """40,000 cells × 5 actions: 4 · 200,000² bytes are 149 GiB, and their maxima a fifth more."""
-    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 16 * 2**30)
-    problem = monmdp.make("Empty(rows=200, columns=200)")
+    """10,000 cells × 5 actions: 4 · 50,000² bytes are 9.3 GiB, and their maxima a fifth more."""
+    monkeypatch.setattr("monmdp.machine.available_bytes", lambda: 2**30)
+    problem = monmdp.make("Empty(rows=100, columns=100)")
     with pytest.raises(
-        MonMDPError, match=r"with 200,000 pairs and 10 steps needs 178\.8 GiB of memory.*DirectedModel"
+        MonMDPError, match=r"with 50,000 pairs and 10 steps needs 11\.2 GiB of memory.*DirectedModel"
     ) as error:
         monmdp.train(problem, "Directed", 1, steps=10)
-    assert "Empty(rows=200, columns=200)" in str(error.value)
+    assert "Empty(rows=100, columns=100)" in str(error.value)
     for linear in ("Naive", "Directed(random_goal_policy=True)", "DirectedModel"):
         assert monmdp.train(problem, linear, 1, steps=10, evaluation="none").visit_counts.sum() == 10
 

@@ -116,6 +116,7 @@ def test_a_batch_that_no_node_can_hold(nodes, tmp_path):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_cluster_on_this_machine(nodes, tmp_path):
     """`--on ray` starts its own cluster, whatever else runs here, and ends it."""
     sweep = monmdp.Sweep(["Walk", "Loop"], ["Ask(cost=0.5)"], ["Naive", "Directed"], 26, steps=200, points=10)

@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
-from sweeping import TINY_WORDS, end, error_of, start
+from sweeping import TINY_WORDS, end, error_of, file_bytes, start
 
 import monmdp
 from monmdp.study.ray_cluster import RayCluster
@@ -23,13 +23,23 @@ def test_ray_is_not_installed(tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "r").exists()
 
 
+#: The command with less patience: Ray's own check would take the 20 seconds that it has.
+IMPATIENT = """
+import sys
+from monmdp.cli import main
+from monmdp.study import ray_cluster
+ray_cluster.TIMEOUT = 4
+sys.exit(main())
+"""
+
+
 @with_ray
 def test_an_address_without_a_program(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]  # bound and not listening: no other program gets it, and none answers
         command = ("reproduce", *TINY_WORDS, "--out", str(tmp_path / "r"), "--on", f"ray:127.0.0.1:{port}")
-        code, out, err = end(start(*command))
+        code, out, err = end(start(*command, script=IMPATIENT))
     assert (code, out) == (2, f"Joining ray:127.0.0.1:{port} …\n")
     assert err.count("\n") == 1
     assert f"No healthy Ray cluster answers at 127.0.0.1:{port}" in err
@@ -85,6 +95,7 @@ addresses = set()
 for seeds in (1, 1, 2):
     sweep = monmdp.Sweep(["Walk"], ["Full"], ["Naive"], seeds, steps=100, points=5)
     print(monmdp.run_sweep([sweep], sys.argv[1], executor=RayCluster(), watcher=listen).done)
+    monmdp.run_sweep([sweep], sys.argv[2])
 assert "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER" not in os.environ
 print(*addresses)
 """
@@ -94,8 +105,10 @@ LOCALHOST = {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "0100000
 @with_ray
 def test_one_sweep_after_the_other(tmp_path):
     """In a notebook: a sweep, the same again with nothing to do, and another one, with no port open to others."""
-    code, out, err = end(start(str(tmp_path), script=SWEEPS))
+    folders = tmp_path / "ray", tmp_path / "here"
+    code, out, err = end(start(*map(str, folders), script=SWEEPS))
     assert code == 0, err[-2000:]
     *done, addresses = out.splitlines()
     assert done == ["1", "0", "1"]
     assert set() < set(addresses.split()) <= LOCALHOST
+    assert file_bytes(folders[0]) == file_bytes(folders[1])

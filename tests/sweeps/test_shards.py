@@ -64,7 +64,7 @@ def task(number: int, folder: Path, **environment: str) -> subprocess.Popen[str]
     """One task of a job array, as SLURM starts it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {
-        **os.environ, "PATH": path, "SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_TASK_COUNT": "4",
+        **os.environ, "PATH": path, "SLURM_ARRAY_TASK_ID": str(number), "SLURM_ARRAY_TASK_COUNT": "2",
         "PRESET": "paper", "OUT": str(folder), **environment,
     }  # fmt: skip
     return subprocess.Popen(
@@ -73,8 +73,8 @@ def task(number: int, folder: Path, **environment: str) -> subprocess.Popen[str]
 
 
 def test_the_slurm_script(whole, tmp_path):
-    """All four tasks at once, as on a cluster with a shared disk."""
-    for process in [task(number, tmp_path) for number in range(1, 5)]:
+    """Both tasks at once, as on a cluster with a shared disk."""
+    for process in [task(number, tmp_path) for number in (1, 2)]:
         _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (0, "")
     assert file_bytes(tmp_path) == file_bytes(whole)

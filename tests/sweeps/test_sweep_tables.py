@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import pytest
 from sweeping import single_job
 
@@ -17,13 +20,23 @@ FACTORS = {"Full": 1, "Random": 1, "Ask": 3, "Button": 2, "Experts": 10, "Level"
 AGENTS = {"Directed", "Optimism", "UCB", "QCounts", "Intrinsic", "Naive"}
 
 
+@cache
+def requests_of(name: str) -> list[Any]:
+    """What a preset asks for."""
+    return requested(preset(name))
+
+
+def jobs_of(name: str) -> list[Any]:
+    return [request.job for request in requests_of(name)]
+
+
 def bare(name: str) -> str:
     return name.split("(")[0]
 
 
 def test_the_paper():
     """8 × 6 problems, 6 agents, 100 seeds; (95,000 steps × 37 factors) × 6 × 100."""
-    requests = requested(preset("paper"))
+    requests = requests_of("paper")
     all_settings = [request.job.run_settings for request in requests]
     names = {(settings["environment"], settings["monitor"], settings["agent"]) for settings in all_settings}
     assert names == {(e, m, a) for e in STEPS for m in FACTORS for a in AGENTS}
@@ -50,7 +63,7 @@ def test_the_paper():
     ],
 )
 def test_every_preset_resolves_into_distinct_jobs_with_the_papers_budgets(name, cells, seeds):
-    requests = requested(preset(name))
+    requests = requests_of(name)
     assert len({request.identity for request in requests}) == len(requests) == cells
     assert {len(request.seeds) for request in requests} == {seeds}
     for request in requests:
@@ -86,14 +99,14 @@ def test_quick_is_the_main_figure():
 
 def test_what_ablations_change():
     def options(name: str, key: str) -> set:
-        return {str(job.run_settings["agent_options"][key]) for job in preset(name).jobs()}
+        return {str(job.run_settings["agent_options"][key]) for job in jobs_of(name)}
 
     assert options("epsilon", "epsilon") == {"[1.0, 0.0]", "[0.5, 0.0]", "[0.2, 0.0]", "0.2", "0.1"}
     assert options("pessimism", "initial_q") == {"-10.0"}
     assert options("successors", "successor_target") == {"first visit", "occupancy"}
-    noise = {float(job.problem.environment.reward_noise.max()) for job in preset("reward-noise").jobs()}
+    noise = {float(job.problem.environment.reward_noise.max()) for job in jobs_of("reward-noise")}
     assert noise == {0.01}
-    shown = [job.problem.monitor.observe_probability.max() for job in preset("observability").jobs()]
+    shown = [job.problem.monitor.observe_probability.max() for job in jobs_of("observability")]
     assert max(shown) == 0.8
 
 
