@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from monmdp.kernels.compile import inlined
+from monmdp.kernels.references import by_reference
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def count_step(tally, transition, env_reward, observed, first_visit, exploring):
 
 
 #: One array [point] per metric.
-Record: Any = NamedTuple("Record", [(metric.attribute, np.ndarray) for metric in METRICS])  # type: ignore[misc]
+Record: Any = by_reference(NamedTuple("Record", [(metric.attribute, np.ndarray) for metric in METRICS]))
 Record.__module__ = __name__  # the kernel cache looks the class up by its module
 
 
