@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -19,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from monmdp.agents import AGENTS
 from monmdp.figures import style
 from monmdp.figures.curves import GREEDY_RETURN, STEPS, Band, Key, draw_panels, mean_curve, return_axis, show_steps
 from monmdp.figures.heatmaps import cell_texts, draw_map, percent
@@ -78,6 +80,7 @@ def main(folder: str, docs: Path = Path(__file__).parent) -> None:
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
             made = "\n".join(["```", *commands(preset, results), "python docs/deep_pages.py runs", "```\n"])
+            made = "\n".join([made, *remarks(preset, results)])
             if any(cell.settings["evaluation"] == "tests" for cell in results.cells.values()):
                 parts += [f"## {title}\n", made, *live(results), *figures(preset, results, docs, ("curves",))]
                 continue
@@ -104,7 +107,7 @@ def commands(preset: str, results: Results) -> list[str]:
                 [e for s in sweeps for e in s.environments],
             ],
             "monitors": [list(dict.fromkeys(cell.monitor for cell in cells)), [m for s in sweeps for m in s.monitors]],
-            "seeds": [{str(len(cell.seeds)) for cell in cells}, {str(sweep.seeds) for sweep in sweeps}],
+            "seeds": [{str(max(len(cell.seeds) for cell in cells))}, {str(sweep.seeds) for sweep in sweeps}],
             "steps": [{str(cell.settings["steps"]) for cell in cells}, usual_steps(sweeps, cells)],
         }
         chosen = {name: ",".join(has) for name, (has, whole) in parts.items() if set(has) != set(map(str, whole))}
@@ -116,6 +119,26 @@ def commands(preset: str, results: Results) -> list[str]:
         text = "".join(f' --{name} "{value}"' if "(" in value else f" --{name} {value}" for name, value in named)
         lines.append(f"monmdp reproduce --preset {preset}{text} --out runs/{preset}")
     return lines
+
+
+def remarks(preset: str, results: Results) -> list[str]:
+    """Runs of DeepDirected that are missing, and agents whose runs were made before they had all of today's options."""
+    given, cells = PRESETS[preset], results.of_agent(agents_of(results)[0])
+    count = sum(len(s.environments) * len(s.monitors) for s in ((given,) if isinstance(given, Sweep) else given))
+    most, texts = max(len(cell.seeds) for cell in cells), []
+    fewer = [len(cell.seeds) for cell in cells if len(cell.seeds) < most]
+    if len(cells) < count or fewer:
+        text = f"Not all runs were made: {DIRECTED} has results in {len(cells)} of {count} problems"
+        texts.append(text + (f", in {len(fewer)} of them with {min(fewer)} instead of {most} seeds." if fewer else "."))
+    for agent in agents_of(results):
+        options = {field.name for field in fields(AGENTS.find(kind(agent)))}
+        old = [cell for cell in results.of_agent(agent) if options - set(cell.settings["agent_options"])]
+        if old:
+            where = ", ".join(dict.fromkeys(results.labels[cell.environment] for cell in old))
+            place = "" if len(old) == len(results.of_agent(agent)) else f" in {where}"
+            missing = ", ".join(sorted(options - set(old[0].settings["agent_options"])))
+            texts.append(f"Runs of {short(results, agent)}{place} are of an earlier version, without {missing}.")
+    return [paragraph(text) for text in texts]
 
 
 def usual_steps(sweeps: Sequence[Sweep], cells: Sequence[CellResults]) -> set[str]:
@@ -363,7 +386,9 @@ def learning(preset: str, results: Results) -> Figure:
         finish(axes, bands, problem)
         show_steps(axes)
 
-    columns = list(dict.fromkeys(column for _, column in panels))
+    given = PRESETS[preset]
+    order = [kind(name) for name in (given if isinstance(given, Sweep) else given[0]).monitors]
+    columns = sorted({column for _, column in panels}, key=order.index)
     draw = partial(draw_panels, panels, columns, styles, (STEPS, GREEDY_RETURN), finish_steps, more)
     return draw(names={**results.labels, **{agent: short(results, agent) for agent in results.agents}}, missing=False)
 

@@ -324,7 +324,7 @@ def return_axis(
 ) -> tuple[Finish, list[Entry]]:
     """An axis of returns for the panels of a row with the optima; curves that end far below are marked under it.
 
-    A row without optima has the axis that fits its curves.
+    A row without optima has the axis that fits its curves; intervals of few runs may be much wider.
     """
     known = {
         name: [optimum for (row, _), values in optima.items() if row == name for optimum in values]
@@ -344,6 +344,10 @@ def return_axis(
     def finish(axes: Axes, bands: Mapping[str, Band], problem: Key) -> None:
         few_ticks(axes.yaxis, 3 if len(panels) > 1 else 5)
         if problem[0] not in limits:
+            means = [band.mean for (row, _), own in panels.items() if row == problem[0] for band in own.values()]
+            least, most = float(np.nanmin(np.concatenate(means))), float(np.nanmax(np.concatenate(means)))
+            margin = 0.1 * (most - least) or 1.0
+            axes.set_ylim(least - margin, most + margin)
             return
         low, high = limits[problem[0]]
         axes.set_ylim(low, high)
