@@ -148,7 +148,7 @@ def _bound(body: Any, agent: Any, names: dict[str, Any], **options: Any) -> Any:
 @kernel
 def fill_record(world, outcomes, observed, exploring, tally, noise_key, point_steps, values, betas, visits, record):
     """Fill a record and visits [pairs] from what the device recorded at every step [steps]; returns the last tally."""
-    pairs = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets))
+    pairs = np.repeat(np.arange(len(world.offsets) - 1), np.diff(world.offsets[:]))
     step = 0
     for point in range(len(values)):
         while step < point_steps[point]:
