@@ -40,10 +40,12 @@ def by_reference(kind: Any) -> Any:
 
         @cached_property
         def words(self) -> np.ndarray:
+            """What kernels read of the fields."""
             return np.concatenate([_words(field) for field in self])
 
         @property
         def address(self) -> int:
+            """Where the words are."""
             return self.words.ctypes.data
 
         def __reduce__(self) -> Any:  # without the words, which are valid in this process only
