@@ -51,7 +51,7 @@ def test_damaged_files_are_replaced(tmp_path):
 
 
 def test_a_full_disk(tmp_path):
-    """The library is told once, and a user of `monmdp doctor` too."""
+    """There is one warning, and `monmdp doctor` reports it too."""
     warning, from_cache = run(tmp_path, largest_file=100)
     assert from_cache == "0"
     assert "cannot be written" in warning

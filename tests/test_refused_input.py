@@ -64,6 +64,7 @@ COMMANDS: dict[tuple[str, ...], str] = {
     ("solve", "Empty(start={1: 'x'})"): "cannot start in 1",
     ("solve", "Loop", "Button(cell=[[]])"): "has no state",
     ("solve", "E" * 100_000): "There is no environment called 'EEE",
+    ("train", "CartPole", "Ask"): "CartPole has no table of states.",
     ("figure", "a" * 5000): "There is no figure called 'aaa",
     ("figure", "returns" * 700): "There is no figure called 'returnsreturns",
     ("b" * 5000,): "There is no command 'bbb",

@@ -1,5 +1,6 @@
 """The page that compares agents with networks says what is in the folder; agents with tables stand in for them."""
 
+import dataclasses
 import re
 import shlex
 import shutil
@@ -80,6 +81,8 @@ def test_live_runs_are_normalised(pages, tmp_path, monkeypatch):
     pages.main(str(tmp_path), tmp_path)
     text = (tmp_path / "deep-comparison.md").read_text()
     assert "monmdp reproduce --preset deep-foreign --out runs/deep-foreign" in text
+    assert "Not all runs" not in text
+    assert "earlier version" not in text
     assert "| Coin + Full | 1.00 ± 0.00 | 1.00 ± 0.00 |" in text
     assert "| Coin + Full | 100.0% | 100.0% |" in text
     (row,) = [line for line in text.split("### Returns")[1].split("\n") if line.startswith("| Coin + Ask")]
@@ -166,3 +169,19 @@ def test_figures_and_commands(page):
 def test_nothing_is_written_without_results(pages, tmp_path):
     pages.main(str(tmp_path), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_runs_and_earlier_versions_are_named(pages, page, tmp_path, monkeypatch):
+    text, _, _ = page
+    assert "Not all runs were made: Directed has results in 6 of 48 problems." in text
+    monkeypatch.setattr(pages, "DIRECTED", "Directed")
+    given = monmdp.Sweep(["Loop"], ["Full", "Ask", "Button"], ["Directed", "Naive"], seeds=2, steps=50, points=2)
+    monkeypatch.setitem(PRESETS, "deep", given)
+    monmdp.run_sweep(dataclasses.replace(given, monitors=["Full"]), tmp_path / "deep")
+    monmdp.run_sweep(dataclasses.replace(given, monitors=["Ask"], seeds=1), tmp_path / "deep")
+    results = pages.Results(tmp_path / "deep")
+    del results.cell("Loop", "Full", "Naive").settings["agent_options"]["epsilon"]
+    assert pages.remarks("deep", results) == [
+        "Not all runs were made: Directed has results in 2 of 3 problems, in 1 of them with 1 instead of 2 seeds.\n",
+        "Runs of Naive in Loop are of an earlier version, without epsilon.\n",
+    ]

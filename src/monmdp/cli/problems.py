@@ -56,6 +56,7 @@ class List(Command):
     def run(self, console: Console) -> None:
         from monmdp import AGENTS, ENVIRONMENTS, MONITORS
         from monmdp.agents.base import DEEP, HASHED
+        from monmdp.gym.worlds import WORLDS
         from monmdp.join import as_environment, make
 
         registries: list[Any] = [ENVIRONMENTS, MONITORS, AGENTS]
@@ -72,6 +73,7 @@ class List(Command):
             _print_kind(console, registry.kind, registry, list(registry), example)
         _print_kind(console, "agent with networks", AGENTS, list(DEEP), None)
         _print_kind(console, "agent with a table of pictures", AGENTS, list(HASHED), None)
+        _print_kind(console, "world without a table, for sweeps", WORLDS, list(WORLDS), None)
         print_line(console, 'Options are written as in monmdp solve Empty "Ask(cost=0.5)".')
         if self.environment is None:
             print_line(console, f"{BY_PROBLEM}: monmdp list Hazard Button shows the value for that problem.")

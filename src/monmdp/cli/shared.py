@@ -64,8 +64,18 @@ class ProblemArguments(Command):
         """The problem that these arguments describe."""
         from monmdp.join import make
 
-        with progress("building the problem") as update:
-            return make(self.environment, self.monitor, discount=self.discount, progress=update)
+        try:
+            with progress("building the problem") as update:
+                return make(self.environment, self.monitor, discount=self.discount, progress=update)
+        except MonMDPError:
+            from monmdp.study.sweep import live_world
+
+            if (world := live_world(self.environment)) is None:
+                raise
+        raise MonMDPError(
+            f"{world.name} has no table of states. Agents with networks are trained there by monmdp reproduce "
+            f"--preset deep-continuous --envs {type(world).__name__}, or in Python by monmdp.train_live."
+        )
 
 
 def new_console(stderr: bool = False) -> Console:

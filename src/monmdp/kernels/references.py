@@ -152,7 +152,7 @@ def read_field(context: Any, builder: Any, kind: Reference, pointer: Any, name: 
 
 
 def _load(context: Any, builder: Any, kind: Any, pointer: Any, place: int) -> Any:
-    """A value in the words; they never change while a kernel runs, which LLVM is told."""
+    """A value in the words, marked for LLVM as one that never changes while a kernel runs."""
     place = builder.bitcast(builder.gep(pointer, [WORD(place)]), context.get_data_type(kind).as_pointer())
     value = builder.load(place)
     value.set_metadata("invariant.load", builder.module.add_metadata([]))

@@ -31,7 +31,7 @@ STATES = 100
 
 
 class StoppedError(Exception):
-    """The run was told to stop."""
+    """A run was asked to stop."""
 
 
 @dataclass(frozen=True, eq=False)
