@@ -216,6 +216,5 @@ def test_hard_problems_have_buttons_far_from_the_start():
         cells = list(button.installed(environment).landmarks)
         assert min(abs(row - first[0]) + abs(column - first[1]) for row, column in cells) >= 3
         assert all(environment.table().start[environment.states.index(cell)] == 0 for cell in cells)
-        assert sweep.steps in (40_000, 100_000)
     requests = requested(sweeps[0])
     assert len({request.identity for request in requests}) == len(requests) == 5 * len(sweeps[0].agents)

@@ -15,9 +15,8 @@ import jax
 import monmdp
 from monmdp import MonMDPError
 from monmdp.deep import job as deep_job
-from monmdp.deep import memory
 from monmdp.deep.learner import begin
-from monmdp.deep.memory import LANES, fitting, reserved
+from monmdp.deep.memory import fitting, reserved
 from monmdp.deep.world import Draws, on_device, sizes_of
 from monmdp.protocol import paper_job
 from monmdp.study import executors
@@ -66,12 +65,16 @@ def test_the_estimate_is_more_than_a_run_holds_and_not_much_more(environment, mo
 
 
 def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
-    assert [fitting(1.0, room) for room in (1000, 128, 127.9, 64, 5, 1, 0.9)] == [LANES, LANES, 64, 64, 4, 1, 0]
+    assert [fitting(1.0, room, 128) for room in (1000, 128, 127.9, 64, 5, 1, 0.9)] == [128, 128, 64, 64, 4, 1, 0]
     problem = monmdp.make("Loop", "Ask")
     size = paper_job(problem, "DeepNaive", STEPS).run_bytes
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     assert paper_job(problem, "DeepNaive", STEPS).lanes == 8
+    monkeypatch.setattr(deep_job, "room", lambda: np.inf)
+    large = monmdp.make("Empty(rows=12, columns=12)", "Ask")
+    assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, large)] == [128, 32]
+    monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     with pytest.raises(
         MonMDPError, match=r"DeepNaive\(batch=60000\) in Loop \+ Ask needs about .* can be used; choose"
     ):
@@ -102,7 +105,7 @@ def test_programs_wait_for_memory():
 def four_lanes(monkeypatch):
     """As on an accelerator: four runs of any problems in a program."""
     monkeypatch.setattr(deep_job, "accelerated", lambda: True)
-    monkeypatch.setattr(memory, "LANES", 4)
+    monkeypatch.setattr(deep_job, "LANES", 4)
     monkeypatch.setattr(deep_job, "room", lambda: np.inf)
 
 

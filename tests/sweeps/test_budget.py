@@ -93,6 +93,15 @@ def test_narrowed():
     assert sweep.budget == 0.1
 
 
+def test_environments_of_a_preset_keep_their_own_monitors():
+    hard, names = preset("deep-hard"), ["DeepSea(size=12)", "Bottleneck"]
+    of_name = {sweep.environments[0]: sweep for sweep in hard}
+    kept = narrowed(hard, environments=names)
+    assert {sweep.environments[0]: sweep.monitors for sweep in kept} == {name: of_name[name].monitors for name in names}
+    everywhere = narrowed(hard, environments=["Loop", "Bottleneck"], monitors=["Ask"])  # the preset has no Loop
+    assert [(*sweep.environments, *sweep.monitors) for sweep in everywhere] == 9 * [("Loop", "Bottleneck", "Ask")]
+
+
 def test_from_a_file(tmp_path, capsys):
     (tmp_path / "mine.toml").write_text(
         '[[sweep]]\nenvironments = ["Loop", "Hazard"]\nmonitors = ["Ask"]\nagents = ["Naive"]\n'

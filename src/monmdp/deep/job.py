@@ -24,7 +24,7 @@ from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
 from monmdp.deep.inside import aims, in_world
 from monmdp.deep.learner import Reading, advance, begin, read
-from monmdp.deep.memory import accelerated, fitting, reserved, room
+from monmdp.deep.memory import LANES, LARGE_LANES, accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations
 from monmdp.deep.policy import Policy
@@ -95,7 +95,8 @@ class DeepJob(Job):
     @property
     def lanes(self) -> int:  # type: ignore[override]
         """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
-        return fitting(self.run_bytes, room()) if accelerated() else 1
+        most = LANES if self._fills_up else LARGE_LANES
+        return fitting(self.run_bytes, room(), most) if accelerated() else 1
 
     @property
     def program(self) -> Hashable:  # type: ignore[override]

@@ -9,9 +9,9 @@ import jax
 
 from monmdp.problem import Integers
 
-#: Runs in one program on an accelerator. Missing runs are filled up: rounding depends on the number of runs, but not
-#: on what the others do.
-LANES = 128
+#: Runs in one program on an accelerator: of small problems, which share programs, and of others, of which fewer keep
+#: it busy. Missing runs are filled up: rounding depends on the number of runs, but not on what the others do.
+LANES, LARGE_LANES = 128, 32
 #: Fraction of the accelerator's memory that runs may use.
 SHARE = 0.9
 
@@ -30,9 +30,8 @@ def room() -> float:
     return SHARE * statistics.get("bytes_limit", inf)
 
 
-def fitting(need: float, room: float) -> int:
-    """The number of runs in one program: `LANES`, or a half, a quarter and so on of them that fits; 0 if none does."""
-    lanes = LANES
+def fitting(need: float, room: float, lanes: int) -> int:
+    """The number of runs in one program: `lanes`, or a half, a quarter and so on of them that fits; 0 if none does."""
     while lanes and lanes * need > room:
         lanes //= 2
     return lanes

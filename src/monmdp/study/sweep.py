@@ -135,8 +135,16 @@ def read_sweeps(path: Path) -> list[Sweep]:
 
 
 def narrowed(sweeps: Iterable[Sweep], **fields: Any) -> list[Sweep]:
-    """The same sweeps with some fields replaced; a field that is None stays as it is."""
+    """The same sweeps with some fields replaced; a field that is None stays as it is.
+
+    If the sweeps have all given environments, each keeps those that it has, so that its monitors fit; others go.
+    """
     given = {name: value for name, value in fields.items() if value is not None}
+    environments, sweeps = given.get("environments", ()), list(sweeps)
+    if environments and {*environments} <= {name for sweep in sweeps for name in sweep.environments}:
+        del given["environments"]
+        own = [(sweep, [name for name in environments if name in sweep.environments]) for sweep in sweeps]
+        sweeps = [dataclasses.replace(sweep, environments=names) for sweep, names in own if names]
     return [dataclasses.replace(sweep, **given) for sweep in sweeps]
 
 
