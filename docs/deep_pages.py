@@ -337,8 +337,9 @@ def figures(preset: str, results: Results, docs: Path, names: Sequence[str] = ("
     """Draw the summary and some learning curves, and return what the page says about them."""
     sizes = [len(cell.seeds) for cell in results.cells.values()]
     seeds = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
+    shares = "Percentage of runs that end solved, by agent and monitor, in the problems in which the agent was run."
     parts = {
-        "solved": (by_monitor, "Percentage of runs that end solved, by agent and monitor."),
+        "solved": (by_monitor, shares),
         "curves": (learning, f"Return of the greedy policy, mean of {seeds} seeds with its 95% interval."),
     }
     lines = []

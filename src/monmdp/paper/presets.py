@@ -129,7 +129,7 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
             ["Full", "Ask", button, "Level", "Battery(n=3)"],
             (*DEEP, *HASHED),
             seeds=30,
-            steps=20_000,
+            steps=40_000,
             points=200,
         )
         for name, button in HARD.items()
