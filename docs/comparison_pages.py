@@ -1,6 +1,6 @@
 """Write docs/comparison.md and docs/random-problems.md: `python docs/comparison_pages.py runs`.
 
-The folder contains one results folder per preset, such as runs/tenth; a page without any is left as it is.
+The folder contains results folders, such as runs/tenth; sections without one are left as they are.
 """
 
 from __future__ import annotations
@@ -32,16 +32,21 @@ HEAD = """# Comparison of DirectedModel with published agents
 - *K*: the monitor is known to the agent.
 - Problems are listed with the options by which they differ; `monmdp.paper.presets` lists all options.
 """
-#: Preset → heading; each table is created from the results folder of that name.
+#: Results folder → heading; most are named after the preset that they are made by.
 TITLES = {
     "tenth": "One tenth of the paper's training steps",
     "followup": "The paper's 48 problems, 20,000 steps",
     "unsolvable": "Rewards that can never be observed",
     "known-monitor": "Effect of a known monitor",
     "ablation": "Ablation",
+    "answers": "Answers with the paper's training steps",
 }
+#: What makes a results folder, if it is not the preset of its name.
+MADE_BY = {"answers": "paper --agents DirectedModel --monitors Ask"}
 #: Monitors of the paper that cost something.
 PAYING = ("Ask", "Button", "Experts", "Level")
+#: The columns of `answers_of`.
+ANSWERS = ["rewards", "answers until solved", "steps until solved", "later", "again"]
 RANDOM = "random"
 RANDOM_HEAD = """# Random problems
 
@@ -70,27 +75,28 @@ below {first:,} (preset `random-tuning`). The tables show the {problems} problem
 
 
 def main(folder: str) -> None:
-    """Write one section for each preset whose results are in the folder."""
-    parts = [HEAD]
-    tables = {"tenth": tenth, "known-monitor": known, "ablation": ablation}
-    for preset, title in TITLES.items():
-        if (Path(folder) / preset).is_dir():
-            results = Results(Path(folder) / preset)
-            body = tables.get(preset, versus)(results)
-            parts += [f"## {title}\n", f"```\n{command(preset, results)}\n```\n", body]
-    if len(parts) > 1:
-        (Path(__file__).parent / "comparison.md").write_text("\n".join(parts))
+    """Write the sections whose results are in the folder."""
+    page = Path(__file__).with_name("comparison.md")
+    tables = {"tenth": tenth, "known-monitor": known, "ablation": ablation, "answers": asking}
+    _, *sections = page.read_text().split("\n## ")
+    bodies = dict(section.split("\n", 1) for section in sections)
+    for name, title in TITLES.items():
+        if (Path(folder) / name).is_dir():
+            results = Results(Path(folder) / name)
+            bodies[title] = f"\n```\n{command(name, results)}\n```\n\n{tables.get(name, versus)(results)}"
+    page.write_text("\n## ".join([HEAD, *(f"{title}\n{bodies[title]}" for title in TITLES.values())]))
     if (Path(folder) / RANDOM).is_dir():
         page = random_problems(Results(Path(folder) / RANDOM))
         (Path(__file__).parent / "random-problems.md").write_text(page)
 
 
-def command(preset: str, results: Results, script: str = "comparison_pages") -> str:
-    """The commands that make the results of a preset and a page."""
-    sweep, seeds = PRESETS[preset], number_of_seeds(results)
+def command(folder: str, results: Results, script: str = "comparison_pages") -> str:
+    """The commands that make a results folder and a page."""
+    made_by, seeds = MADE_BY.get(folder, folder), number_of_seeds(results)
+    sweep = PRESETS[made_by.split()[0]]
     asked = (sweep if isinstance(sweep, Sweep) else sweep[0]).seeds
     fewer = "" if seeds == asked else f" --seeds {seeds}"
-    return f"monmdp reproduce --preset {preset}{fewer} --out runs/{preset}\npython docs/{script}.py runs"
+    return f"monmdp reproduce --preset {made_by}{fewer} --out runs/{folder}\npython docs/{script}.py runs"
 
 
 def number_of_seeds(results: Results) -> int:
@@ -221,26 +227,8 @@ def price(results: Results) -> str:
             continue
         paid, before = (np.median(cell.curve("paid")[:, -1]) for cell in (frugal, other))
         ratios.append(paid / before)
-        rewards = len(np.unique(frugal.problem.env_pair[frugal.problem.reachable_pairs]))
-        until, answers = np.median(frugal.steps_until_solved), np.median(frugal.observed_until_solved)
-        later = again = "–"
-        if monitor == "Ask":
-            late_steps = frugal.steps[-1] - frugal.steps_until_solved
-            late = frugal.curve("observed")[:, -1] - frugal.observed_until_solved
-            repeated = frugal.curve("observed")[:, -1] - np.maximum(frugal.observed_until_solved, rewards)
-            later, again = (f"{np.median(number / late_steps):.1%}" for number in (late, repeated))
-        rows.append(
-            [
-                frugal.problem_name,
-                f"{rewards:,}",
-                f"{answers:,.0f}",
-                f"{until:,.0f}",
-                later,
-                again,
-                f"{paid:,.1f}",
-                f"{before:,.1f}",
-            ]
-        )
+        answers = answers_of(frugal) if monitor == "Ask" else [*answers_of(frugal)[:3], "–", "–"]
+        rows.append([frugal.problem_name, *answers, f"{paid:,.1f}", f"{before:,.1f}"])
     text = (
         "The price of feedback in the same runs. *Rewards*: environment pairs that can be reached. *Later*: fraction "
         "of the steps after a run is solved in which the agent asks. *Again*: the same without the answers up to one "
@@ -248,8 +236,24 @@ def price(results: Results) -> str:
         "may be the largest. *Careless*: paid with `cost_weight=0`. Medians over seeds. In the median problem, the "
         f"agent pays {np.median(ratios):.2f} times as much as a careless one."
     )
-    head = ["problem", "rewards", "answers until solved", "steps until solved", "later", "again", "paid", "careless"]
-    return section(text, head, rows)
+    return section(text, ["problem", *ANSWERS, "paid", "careless"], rows)
+
+
+def answers_of(cell: CellResults) -> list[str]:
+    """How many rewards there are, answers and steps until solved, and the fraction of later steps that ask."""
+    rewards = len(np.unique(cell.problem.env_pair[cell.problem.reachable_pairs]))
+    until, answers = cell.steps_until_solved, cell.observed_until_solved
+    late = [cell.curve("observed")[:, -1] - known for known in (answers, np.maximum(answers, rewards))]
+    fractions = [f"{np.median(number / (cell.steps[-1] - until)):.1%}" for number in late]
+    return [f"{rewards:,}", f"{np.median(answers):,.0f}", f"{np.median(until):,.0f}", *fractions]
+
+
+def asking(results: Results) -> str:
+    """Answers with Ask, by problem."""
+    cells = [results.cell(*problem, DIRECTED) for problem in results.problems]
+    solved = sum(bool(cell.solved.all()) for cell in cells)
+    text = f"Columns as above. At the end, all seeds are solved in {solved} of {len(cells)} problems."
+    return section(text, ["problem", *ANSWERS], [[cell.problem_name, *answers_of(cell)] for cell in cells])
 
 
 def random_problems(results: Results) -> str:
