@@ -302,15 +302,17 @@ def write_model(model, states, rows, start, stop):
             for m in range(len(shift_counts)):
                 n_shifts += shift_counts[m]
             if n_moves > 0 and n_shifts > 0 and end_counts[0] > 0:
-                ending, node = end_counts[1] / (end_counts[0] + end_counts[1]), moves.first[group]
+                ending, node = 0.0, moves.first[group]
+                if end_counts[1] > 0:
+                    ending = end_counts[1] / (end_counts[0] + end_counts[1])
             weight[entry], next_state[entry] = ending, end  # overwritten below if its probability is 0
             entry += ending > 0.0
             share = (1.0 - ending) / (n_moves * n_shifts) if node >= 0 else 0.0
             while node >= 0:
+                targets, times = model.joint[moves.next_state[node]], moves.times[node]
                 for m in range(len(shift_counts)):
-                    target = model.joint[moves.next_state[node], m]
-                    if shift_counts[m] > 0 and target >= 0:
-                        weight[entry], next_state[entry] = share * (moves.times[node] * shift_counts[m]), target
+                    if shift_counts[m] > 0 and targets[m] >= 0:
+                        weight[entry], next_state[entry] = share * (times * shift_counts[m]), targets[m]
                         entry += 1
                 node = moves.following[node]
             entry = max(entry, offsets[row] + 1)

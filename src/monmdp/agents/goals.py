@@ -86,9 +86,8 @@ def write_kept(memory, states, kept):
     loss = (1.0 - planning.GOAL_DISCOUNT**memory.cost_weight) / highest if highest > 0.0 else 0.0
     for i in range(len(states)):
         for action in range(n_actions):
-            kept[i, action] = 1.0
-            if loss > 0.0:
-                kept[i, action] -= loss * min(price(memory, states[i] * n_actions + action), highest)
+            charged = price(memory, states[i] * n_actions + action) if loss > 0.0 else 0.0
+            kept[i, action] = 1.0 - loss * min(charged, highest) if charged > 0.0 else 1.0
 
 
 class Limits(NamedTuple):

@@ -144,8 +144,9 @@ def goal_value(plan, i, action):
         return kept * success
     offsets, weight, next_state = plan.rows.offsets, plan.rows.weight, plan.rows.next_state
     ahead = backup(offsets, weight, next_state, plan.values, i * plan.success.shape[1] + action)
-    discount = kept * (1.0 - success) * GOAL_DISCOUNT
-    return (kept * success + discount * ahead) / (1.0 - discount * plan.stay[i, action])
+    discount, stay = kept * (1.0 - success) * GOAL_DISCOUNT, plan.stay[i, action]
+    value = kept * success + discount * ahead
+    return value / (1.0 - discount * stay) if stay > 0.0 else value
 
 
 @inlined
