@@ -6,6 +6,7 @@ The folder contains results folders, such as runs/tenth; sections without one ar
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
 
@@ -40,13 +41,19 @@ TITLES = {
     "known-monitor": "Effect of a known monitor",
     "ablation": "Ablation",
     "answers": "Answers with the paper's training steps",
+    "outcomes": "Ablation of rewards by outcome",
 }
 #: What makes a results folder, if it is not the preset of its name.
-MADE_BY = {"answers": "paper --agents DirectedModel --monitors Ask"}
+MADE_BY = {
+    "answers": "paper --agents DirectedModel --monitors Ask",
+    "outcomes": 'random --agents "DirectedModel,DirectedModel(reward_per_outcome=False)"',
+}
 #: Monitors of the paper that cost something.
 PAYING = ("Ask", "Button", "Experts", "Level")
 #: The columns of `answers_of`.
 ANSWERS = ["rewards", "answers until solved", "steps until solved", "later", "again"]
+#: Family of random problems → for each of its problems, agents with their results.
+Cells = dict[str, list[dict[str, CellResults]]]
 RANDOM = "random"
 RANDOM_HEAD = """# Random problems
 
@@ -77,7 +84,7 @@ below {first:,} (preset `random-tuning`). The tables show the {problems} problem
 def main(folder: str) -> None:
     """Write the sections whose results are in the folder."""
     page = Path(__file__).with_name("comparison.md")
-    tables = {"tenth": tenth, "known-monitor": known, "ablation": ablation, "answers": asking}
+    tables = {"tenth": tenth, "known-monitor": known, "ablation": ablation, "answers": asking, "outcomes": outcomes}
     _, *sections = page.read_text().split("\n## ")
     bodies = dict(section.split("\n", 1) for section in sections)
     for name, title in TITLES.items():
@@ -258,26 +265,56 @@ def asking(results: Results) -> str:
 
 def random_problems(results: Results) -> str:
     """One table per kind of family, and the problems in which DirectedModel is not the best or fails."""
-    cells: dict[str, list[dict[str, CellResults]]] = {family: [] for family in FAMILIES}
-    for problem in results.problems:
-        seed = parse_spec(problem[0])[1].get("seed", 0)
-        (family,) = [name for name in FAMILIES if random_problem(name, seed) == problem]
-        cells[family].append({cell.agent: cell for cell in results.of_problem(*problem)})
+    cells = by_family(results)
     families = [
         f"| {name} | {class_of(family)} | {family.steps:,} | {'yes' if family.deterministic else 'no'} |"
         for name, family in FAMILIES.items()
     ]
     facts = {"first": FIRST_REPORTED, "problems": len(results.problems), "seeds": number_of_seeds(results)}
     head = RANDOM_HEAD.format(command=command(RANDOM, results), families="\n".join(families), **facts)
+    parts = [
+        head,
+        f"## {DIRECTED} against all others\n",
+        ranking(cells),
+        "## Families\n",
+        family_table(cells, ALL_AGENTS),
+    ]
+    return "\n".join([*parts, ""])
+
+
+def by_family(results: Results) -> Cells:
+    """All results by family of random problems."""
+    cells: Cells = {family: [] for family in FAMILIES}
+    for problem in results.problems:
+        seed = parse_spec(problem[0])[1].get("seed", 0)
+        (family,) = [name for name in FAMILIES if random_problem(name, seed) == problem]
+        cells[family].append({cell.agent: cell for cell in results.of_problem(*problem)})
+    return cells
+
+
+def family_table(cells: Cells, agents: Iterable[str]) -> str:
+    """A row for each family and agent that was run in all its problems."""
     rows = [
         [family, agent, *family_row([problem[agent] for problem in problems])]
         for family, problems in cells.items()
-        for agent in ALL_AGENTS
+        for agent in agents
         if all(agent in problem for problem in problems)
     ]
     columns = ["solved", "within 1%", "return", "steps until solved", "answers until solved", "paid"]
-    table = markdown(["family", "agent", *columns], rows, "ll" + "r" * len(columns))
-    return "\n".join([head, f"## {DIRECTED} against all others\n", ranking(cells), "## Families\n", table, ""])
+    return markdown(["family", "agent", *columns], rows, "ll" + "r" * len(columns))
+
+
+def outcomes(results: Results) -> str:
+    """DirectedModel with and without rewards by outcome, in families with chance."""
+    text = (
+        "The stochastic families of [random problems](random-problems.md), with the same columns. Rewards of a maze "
+        "depend on the cell that is entered, so on where a slippery step ends: a single reward for the pair is noisy, "
+        "and some policies end far from the best. Rewards of a Garnet depend on the pair only, so that asking for them "
+        "by outcome is of no use there. In mazes, every outcome has its price too, and fewer policies are exactly "
+        "optimal, perhaps since steps that are spent on rare outcomes do not make transitions more accurate."
+    )
+    cells = {name: problems for name, problems in by_family(results).items() if not FAMILIES[name].deterministic}
+    return f"{fill(text, 120)}\n\n{family_table(cells, results.agents)}\n"
 
 
 def class_of(family: Family) -> str:
@@ -303,7 +340,7 @@ def family_row(cells: list[CellResults]) -> list[str]:
     ]
 
 
-def ranking(cells: dict[str, list[dict[str, CellResults]]]) -> str:
+def ranking(cells: Cells) -> str:
     """In how many problems DirectedModel solves the most runs, and a row for every other problem."""
     rows, best, count, runs, solved = [], 0, 0, 0, 0
     for family, problems in cells.items():

@@ -60,6 +60,7 @@ OTHER_VALUES = {
     "cost_weight": [0.0, 5.0],
     "answers": [3, 20],
     "observe": [False],
+    "reward_per_outcome": [False],
     "pessimism": [False],
     "pool_environment": [False],
     "pool_monitor": [False],
@@ -80,6 +81,7 @@ SHOWN_IN = {
     "pool_monitor": ("RiverSwim", "Experts"),
     "pool_environment": ("RiverSwim", "Experts"),
     "beta_certain": ("Loop", "Ask"),
+    "reward_per_outcome": ("Hazard(random_action=0.5)", "Ask"),
 }
 
 OPTIONS = [

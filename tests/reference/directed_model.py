@@ -211,6 +211,8 @@ class PlainDirectedModel(PlainAgent):
             self.expected = next_state
         is_clear = not terminated or self.model.has_continued(pair)
         outcome = 2 * self.problem.split_state(next_state)[0] + (terminated and is_clear)
+        if not self.options.reward_per_outcome:
+            outcome, is_clear = 0, True
         outcome = self.rewards.occurred(env_pair, outcome, is_clear)
         if shown:
             self.see(env_pair, outcome, proxy_reward)

@@ -241,9 +241,9 @@ def test_the_unsolvable_problems_have_hidden_rewards():
 
 
 def test_the_ablation():
-    """The whole agent and six variants, each without one idea."""
+    """The whole agent and seven variants, each without one idea."""
     cells = cells_of("ablation")
-    assert len(cells) == 48 * 7
+    assert len(cells) == 48 * 8
     for settings, seeds in cells:
         assert settings["agent_class"] == "DirectedModel"
         assert settings["steps"] == STEPS[settings["environment"]] * TIMES[settings["monitor"]] // 10
@@ -255,7 +255,7 @@ def test_the_ablation():
     ]
     assert changed == [
         set(), {"pool_environment"}, {"pool_monitor"}, {"pessimism"}, {"observe"}, {"beta_certain", "beta_uncertain"},
-        {"cost_weight"},
+        {"cost_weight"}, {"reward_per_outcome"},
     ]  # fmt: skip
 
 

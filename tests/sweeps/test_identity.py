@@ -21,7 +21,7 @@ OTHER = {
     "bonus": 0.7, "count_alpha": 0.2, "count_discount": 0.5, "observe_bonus": 0.7, "sweeps": 7, "observe_base": 2.0,
     "observe_times": 3, "observe_while_unseen": True, "q_max": 7.5, "minimum_reward": -7.5,
     "termination": "probability", "known_monitor": True, "beta_certain": 3.0, "beta_uncertain": 0.7, "accuracy": 0.3,
-    "cost_weight": 3.0, "answers": 9,
+    "cost_weight": 3.0, "answers": 9, "reward_per_outcome": False,
     "observe": False, "pessimism": False, "pool_environment": False, "pool_monitor": False,
 }  # fmt: skip
 

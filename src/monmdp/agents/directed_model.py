@@ -79,6 +79,7 @@ DirectedModelMemory: Any = array_tuple(
     cost_weight=float,
     answers=float,
     observe=bool,
+    reward_per_outcome=bool,
     lowest=float,  # what stands for a reward never observed
     discount=float,
 )
@@ -214,6 +215,13 @@ def miss_reward(memory, env_pair, chance, log_time):
         memory.model.changes[0] += 1
 
 
+@inlined
+def outcome_of(memory, transition, is_clear):
+    """What the reward of a transition may depend on: the next environment state, and the environment's own end."""
+    own_end = transition.terminated and is_clear
+    return 2 * memory.model.env_state[transition.next_state] + own_end if memory.reward_per_outcome else 0
+
+
 @kernel
 def update_directed_model(memory, transition):
     """Count the transition, and give up its reward if necessary."""
@@ -233,7 +241,7 @@ def update_directed_model(memory, transition):
         enter(memory, model.env_state[transition.next_state])
         status.expected_state = transition.next_state
     is_clear, unseen = not transition.terminated or model.continued[monitor_pair], memory.rewards.unseen[env_pair]
-    outcome = 2 * model.env_state[transition.next_state] + (transition.terminated and is_clear)
+    outcome, is_clear = outcome_of(memory, transition, is_clear), is_clear or not memory.reward_per_outcome
     outcome = outcome_rewards.count_outcome(memory.rewards, env_pair, outcome, is_clear)
     status.unseen += unseen == 0 and memory.rewards.unseen[env_pair] == 1
     is_shown, first = not math.isnan(transition.proxy_reward), memory.rewards.found.first[env_pair]
@@ -258,8 +266,8 @@ def answer_directed_model(memory, transition):
     monitor_pair = model.shifts.group[transition.state * model.n_actions + transition.action]
     model.monitor_observed[monitor_pair] += 1
     model.monitor_asked[monitor_pair] = max(model.monitor_asked[monitor_pair], model.monitor_observed[monitor_pair])
-    ended = transition.terminated and model.continued[monitor_pair]
-    outcome = outcome_rewards.find_outcome(rewards, env_pair, 2 * model.env_state[transition.next_state] + ended)
+    outcome = outcome_of(memory, transition, model.continued[monitor_pair])
+    outcome = outcome_rewards.find_outcome(rewards, env_pair, outcome)
     learn_observed_reward(memory, env_pair, outcome, transition.proxy_reward)
     memory.reward_model[env_pair] = outcome_rewards.expected_reward(rewards, env_pair, memory.lowest, memory.accuracy)
 
@@ -309,6 +317,8 @@ class DirectedModel(Agent):
     answers: at most this number of observed rewards is looked for; the agent first tries all environment pairs, then
     observes rewards that it never observed, and only then others again. None is no limit.
     observe: look for rewards never observed; False leaves it to chance.
+    reward_per_outcome: learn a reward for every next state of an environment pair; False learns one for the pair, so
+    that rewards which depend on where a random step ends count as noise.
     minimum_reward: used for rewards never observed; by default as for MonitoredMBIE.
     pessimism: False uses 0 for rewards never observed instead.
     pool_environment: count the environment's transitions over all monitor states and actions together.
@@ -323,6 +333,7 @@ class DirectedModel(Agent):
     cost_weight: NonNegative = 1.0
     answers: Count | None = None
     observe: bool = True
+    reward_per_outcome: bool = True
     minimum_reward: float | None = None
     pessimism: bool = True
     pool_environment: bool = True

@@ -35,6 +35,7 @@ ABLATIONS = (
     "DirectedModel(observe=False)",
     "DirectedModel(beta_certain=1000000.0, beta_uncertain=1000000.0)",
     "DirectedModel(cost_weight=0.0)",
+    "DirectedModel(reward_per_outcome=False)",
 )
 #: Larger problems for deep agents: environment → a button far from the start.
 HARD = {
