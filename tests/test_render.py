@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from itertools import cycle
 
 import gymnasium
 import numpy as np
@@ -23,8 +24,10 @@ def picture(problem: monmdp.MonMDP, mode: str, *actions: tuple[int, int], seed: 
     return env.render()
 
 
-@pytest.mark.parametrize("name", [*monmdp.ENVIRONMENTS, "Taxi-v4", "FrozenLake-v1", "CliffWalking-v1"])
-@pytest.mark.parametrize("monitor", ["Button", "Battery", "Level"])
+PICTURED = [*monmdp.ENVIRONMENTS, "Taxi-v4", "FrozenLake-v1", "CliffWalking-v1"]
+
+
+@pytest.mark.parametrize(("name", "monitor"), list(zip(PICTURED, cycle(["Button", "Battery", "Level"]))))
 def test_every_problem_has_a_picture(name, monitor):
     problem = monmdp.make(name, monitor)
     pixels = picture(problem, "rgb_array", (0, 0))

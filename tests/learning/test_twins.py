@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+import numba
 import pytest
 from comparing import assert_twins, differences, run
 from reference import PLAIN_AGENTS
 
 import monmdp
+from monmdp.protocol import paper_job
 
 #: Problems of different kind: (environment, monitor, training steps); those without a limit look less far ahead.
 PROBLEMS = {
@@ -113,6 +115,18 @@ def test_every_option_changes_both_twins_alike(agent, option, value):
     default = run(monmdp.train(problem, agent, [3], steps=600, points=7), 3)
     changed = assert_twins(problem, monmdp.AGENTS.build(agent, **{option: value}), steps=600, seed=3, points=7)
     assert differences(default, changed)
+
+
+def test_no_option_needs_another_compilation():
+    """Kernels are compiled for the types of a memory, so these must not depend on options."""
+    problem = monmdp.make("RiverSwim", "Ask")
+
+    def types_of(agent):
+        job = paper_job(problem, agent, 100, 2)
+        return numba.typeof(job.agent.memory(job.world, 100, 0))
+
+    for agent, option, value in OPTIONS:
+        assert types_of(monmdp.AGENTS.build(agent, **{option: value})) == types_of(agent), (agent, option, value)
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

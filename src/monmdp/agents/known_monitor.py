@@ -65,7 +65,7 @@ def known_monitor(world: World) -> Any:
     return KnownMonitor(
         env_pair=world.env_pair.astype(np.int64),
         first_outcome=np.searchsorted(outcomes[0], np.arange(world.n_env_pairs + 1)),
-        env_next_state=outcomes[1],
+        env_next_state=outcomes[1].astype(np.int64),
         env_terminated=outcomes[2].astype(np.bool_),
         counts=np.zeros(outcomes.shape[1], np.int64),
         tries=np.zeros(world.n_env_pairs, np.int64),
