@@ -6,7 +6,7 @@ The folder contains results folders, such as runs/tenth; sections without one ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import fill
 
@@ -83,18 +83,24 @@ below {first:,} (preset `random-tuning`). The tables show the {problems} problem
 
 def main(folder: str) -> None:
     """Write the sections whose results are in the folder."""
-    page = Path(__file__).with_name("comparison.md")
     tables = {"tenth": tenth, "known-monitor": known, "ablation": ablation, "answers": asking, "outcomes": outcomes}
-    _, *sections = page.read_text().split("\n## ")
-    bodies = dict(section.split("\n", 1) for section in sections)
+    made = {}
     for name, title in TITLES.items():
         if (Path(folder) / name).is_dir():
             results = Results(Path(folder) / name)
-            bodies[title] = f"\n```\n{command(name, results)}\n```\n\n{tables.get(name, versus)(results)}"
-    page.write_text("\n## ".join([HEAD, *(f"{title}\n{bodies[title]}" for title in TITLES.values())]))
+            made[title] = f"\n```\n{command(name, results)}\n```\n\n{tables.get(name, versus)(results)}"
+    write_page(Path(__file__).with_name("comparison.md"), HEAD, TITLES.values(), made)
     if (Path(folder) / RANDOM).is_dir():
         page = random_problems(Results(Path(folder) / RANDOM))
         (Path(__file__).parent / "random-problems.md").write_text(page)
+
+
+def write_page(page: Path, head: str, titles: Iterable[str], made: Mapping[str, str]) -> None:
+    """Write sections with these titles: new ones, and those of the page that were not made again."""
+    _, *sections = page.read_text().split("\n## ") if page.is_file() else [""]
+    bodies = dict(section.split("\n", 1) for section in sections) | dict(made)
+    if made:
+        page.write_text("\n## ".join([head, *(f"{title}\n{bodies[title]}" for title in titles if title in bodies)]))
 
 
 def command(folder: str, results: Results, script: str = "comparison_pages") -> str:

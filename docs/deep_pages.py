@@ -1,6 +1,6 @@
 """Write docs/deep-comparison.md and its figures: `python docs/deep_pages.py runs`.
 
-The folder contains one results folder per preset, such as runs/deep; a preset without any is left out.
+The folder contains one results folder per preset, such as runs/deep; sections of other presets are left as they are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from textwrap import fill
 from types import MappingProxyType
 
 import numpy as np
-from comparison_pages import section
+from comparison_pages import section, write_page
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -74,24 +74,24 @@ Agents that see pictures, in problems whose rewards are hidden by monitors; [Fro
 
 
 def main(folder: str, docs: Path = Path(__file__).parent) -> None:
-    """Write one section for each preset whose results are in the folder."""
-    parts = [HEAD]
+    """Write the sections whose results are in the folder."""
+    sections = {}
     for preset, title in TITLES.items():
         if (Path(folder) / preset).is_dir():
             results = Results(Path(folder) / preset)
-            made = "\n".join(["```", *commands(preset, results), "python docs/deep_pages.py runs", "```\n"])
-            made = "\n".join([made, *remarks(preset, results)])
+            made = "\n".join(["\n```", *commands(preset, results), "python docs/deep_pages.py runs", "```\n"])
+            parts = [made, *remarks(preset, results)]
             if any(cell.settings["evaluation"] == "tests" for cell in results.cells.values()):
-                parts += [f"## {title}\n", made, *live(results), *figures(preset, results, docs, ("curves",))]
-                continue
-            parts += [f"## {title}\n", made, *summary(preset, results), *figures(preset, results, docs)]
-            parts += [
-                table(results, "Seeds solved", lambda cell: percent(share(cell)) + "%"),
-                table(results, "Steps until solved", lambda cell: typical(cell.steps_until_solved)),
-                table(results, "Answers until solved", lambda cell: typical(cell.observed_until_solved)),
-            ]
-    if len(parts) > 1:
-        (docs / "deep-comparison.md").write_text("\n".join(parts))
+                parts += [*live(results), *figures(preset, results, docs, ("curves",))]
+            else:
+                parts += [*summary(preset, results), *figures(preset, results, docs)]
+                parts += [
+                    table(results, "Seeds solved", lambda cell: percent(share(cell)) + "%"),
+                    table(results, "Steps until solved", lambda cell: typical(cell.steps_until_solved)),
+                    table(results, "Answers until solved", lambda cell: typical(cell.observed_until_solved)),
+                ]
+            sections[title] = "\n".join(parts)
+    write_page(docs / "deep-comparison.md", HEAD, TITLES.values(), sections)
 
 
 def commands(preset: str, results: Results) -> list[str]:
