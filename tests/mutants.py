@@ -42,7 +42,7 @@ SECONDS = 120
 
 
 RANDOM, NOISE = "random everywhere", "reward noise, rewards hidden at random"
-HIDDEN, SLIPS = "hidden for good, shown at times", "slips, several starts, an end by the monitor"
+HIDDEN, SLIPS = "never shown, or shown at times", "slips, several starts, an end by the monitor"
 
 
 def learning(*agents: str) -> list[str]:

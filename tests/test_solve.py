@@ -58,7 +58,7 @@ def test_empty_with_experts_and_a_large_bonus():
 
 
 def test_empty_with_switch():
-    """Off: leave it off. On for good at 0.2 a step: the small coin after five moves ends it soonest."""
+    """Off: leave it off. On permanently at 0.2 per step: the small coin after five moves ends it soonest."""
     large, small = G**10 - 0.2 * geometric(11), 0.1 * G**5 - 0.2 * geometric(6)
     assert small > large
     assert optimum("Empty", "Switch") == pytest.approx((G**10 + small) / 2, abs=1e-12)

@@ -146,7 +146,7 @@ def as_label(given: Any) -> Any:
 
 
 def find(label: Hashable, labels: Sequence[Hashable], what: str, owner: str) -> int:
-    """The index of a label. An index is accepted too, and text matches in any case."""
+    """The index of a label. An index is accepted too, and upper and lower case of text are the same."""
     if label in labels:
         return labels.index(label)
     if isinstance(label, int) and not isinstance(label, bool) and 0 <= label < len(labels):

@@ -1,4 +1,4 @@
-"""One 95% interval of the final return, whoever computes it: train, results, figures and the page."""
+"""One 95% interval of the final return everywhere: train, results, figures and the page."""
 
 from __future__ import annotations
 

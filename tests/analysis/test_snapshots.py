@@ -1,4 +1,4 @@
-"""A run seen from inside is the run that `train` makes."""
+"""Snapshots are those of the run that `train` makes."""
 
 from __future__ import annotations
 

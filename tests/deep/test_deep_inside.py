@@ -1,4 +1,4 @@
-"""Runs with networks seen from inside: `watch`, snapshots, the page, and rewards that were given up."""
+"""The inside of runs with networks: `watch`, snapshots, the page, and rewards that were given up."""
 
 import io
 import math

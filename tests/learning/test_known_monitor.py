@@ -141,7 +141,7 @@ def test_the_same_experience_in_another_environment_is_the_same_to_it(how, names
 
 
 def test_what_was_never_experienced_does_not_matter():
-    """Odds that lead nowhere new: the right half of the map, which nobody enters, is another one."""
+    """Odds that lead nowhere new: the right half of the map, which the agent never enters, is another one."""
 
     def rule(right: float):
         def step(state, action):

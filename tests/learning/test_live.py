@@ -45,7 +45,7 @@ def test_directed_learns_the_lake_while_asking_costs():
     assert "estimated return 0.9510" in found.text
 
 
-def test_undiscovered_and_terminal_states_are_nobodys_goal():
+def test_undiscovered_and_terminal_states_are_never_goals():
     """β becomes finite once all that can be acted in was tried: 16 cells less 4 holes and the end, times 8."""
     found = live(lake(), "Ask", "Directed", steps=12_000, points=100)
     assert np.isinf(found.record.beta[0])

@@ -105,7 +105,7 @@ def test_the_control(agent):
     assert not same(one.q, two.q)
 
 
-# Parts of the environment that nobody has been to
+# Parts of the environment that the agent has not entered
 
 
 def far_side(odds: float, reward: float, back: str) -> Rule:
@@ -124,7 +124,7 @@ def far_side(odds: float, reward: float, back: str) -> Rule:
 @agents
 @pytest.mark.parametrize("monitor", ["Ask", "Level", "Experts"])
 def test_a_place_that_was_never_entered(agent, monitor):
-    """Other odds and rewards behind the door, and the way back leads elsewhere: nobody has been there to know."""
+    """Other odds and rewards behind the door, and the way back leads elsewhere: the agent was never there to know."""
     agent = with_minimum_reward(agent, -5.0)
     told = [(0.5, 1.0, "hall"), (0.5, 40.0, "hall"), (0.01, -70.0, "hall"), (0.3, 2.0, "door")]
     runs = [monmdp.train(monmdp.make(far_side(*one), monitor), agent, 2, steps=1500, points=15) for one in told]

@@ -24,7 +24,7 @@ PROBLEMS = {
         "Battery(n=3)",
         1000,
     ),
-    "hidden for good, shown at times": (
+    "never shown, or shown at times": (
         "Bottleneck",
         "Ask(observability=0.5, never_observable='column')",
         1000,

@@ -19,7 +19,7 @@ from reference.base import PlainAgent
 
 
 class Stepped(NamedTuple):
-    """One training step, for whoever watches."""
+    """One training step, for those who watch."""
 
     step: int
     state: int

@@ -198,7 +198,7 @@ class PlainMBIE(PlainAgent):
         ]
 
     def sweep(self, q: Floats, observing: bool) -> None:
-        """Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·) for all tried pairs at once, so many times."""
+        """Q(s,a) = r(s,a) + γ Σ P̂(s′|s,a) max Q(s′,·) for all tried pairs at once, in several sweeps."""
         tried = [pair for pair in np.flatnonzero(self.problem.reachable_pairs).tolist() if self.tries(pair)[0]]
         if not tried:
             return

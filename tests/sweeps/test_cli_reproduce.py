@@ -80,7 +80,7 @@ def test_names_are_split_at_commas_outside_brackets(text, names):
 
 
 def test_parts_of_a_preset(tmp_path, capsys):
-    """Names with options, in any case, replace the rows of the preset."""
+    """Names with options, in upper or lower case, replace the rows of the preset."""
     out = output_of(
         capsys, "reproduce", "--preset", "quick", "--envs", "empty(rows=3, columns=3),Walk", "--monitors",
         "ask(cost=0.5),Full", "--agents", "Naive(epsilon=(0.5, 0.1)),Directed(beta_bar=0.1)", "--seeds", "2",

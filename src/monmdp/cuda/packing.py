@@ -33,7 +33,7 @@ ALIGNMENT, UNIT = 256, 16
 FILLED_FROM = 16 << 10
 #: Actions per word of a kept policy.
 BITS = 32
-#: Arrays of the memory that are copied back in any case.
+#: Arrays of the memory that are always copied back.
 TABLES = ("memory.visits", "memory.q", "memory.reward_model")
 
 

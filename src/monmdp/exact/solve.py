@@ -17,8 +17,8 @@ TIE = 1e-9
 LEAST_DELAY = 10 * TIE
 #: Relative accuracy of optimal values.
 ACCURACY = 1e-13
-#: Value iteration finds the solution if this many sweeps are enough for the discount (up to 0.99), and else makes at
-#: most so many: they find the solution if all optimal ways end soon, and otherwise a policy for policy iteration.
+#: Value iteration finds the solution if FEW_SWEEPS are enough for the discount (up to 0.99). Otherwise it makes at most
+#: FIRST_SWEEPS, which find the solution if all optimal ways end soon, or else a policy for policy iteration.
 FEW_SWEEPS, FIRST_SWEEPS = 5_000, 1_000
 #: If the discounted return of a policy without a step limit is a sum over more steps, a linear system gives it.
 FEW_STEPS = 100_000
@@ -119,7 +119,7 @@ def optimal_values(problem: MonMDP, reward: Floats, progress: Progress | None = 
     most = 1 + math.ceil(math.log(ACCURACY * (1.0 - discount)) / math.log(max(discount, 1e-9)))
 
     def swept(limit: float) -> bool:
-        """Whether value iteration finds the solution in so many sweeps, made in parts that can be interrupted."""
+        """Whether value iteration finds the solution in these sweeps, made in parts that can be interrupted."""
         done = 0
         while done < limit:
             sweeps = int(min(max(1, SWEPT_AT_ONCE // problem.n_outcomes), limit - done))

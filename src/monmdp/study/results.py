@@ -241,7 +241,7 @@ class Results:
         self.environments, self.monitors, self.agents = map(_ordered, names, orders)
 
     def only(self, agents: Sequence[str]) -> Results:
-        """The same folder with some agents: names or labels in any case, or classes, which stand for their variants."""
+        """The same folder with some agents: names or labels, in upper or lower case, or classes for all variants."""
         chosen: set[str] = set()
         for given in agents:
             text = given.casefold()

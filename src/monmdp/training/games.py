@@ -15,7 +15,7 @@ from monmdp.simulation import Outcome
 from monmdp.training.discretizers import discrete
 from monmdp.world import World
 
-#: Bytes per pair that live training needs in any case, and what to do if they do not fit.
+#: Bytes per pair that live training always needs, and what to do if they do not fit.
 PAIR_BYTES, SMALLER = 40, "choose a smaller environment or monitor, or fewer states of the discretizer"
 
 
