@@ -103,13 +103,13 @@ def write_page(page: Path, head: str, titles: Iterable[str], made: Mapping[str, 
         page.write_text("\n## ".join([head, *(f"{title}\n{bodies[title]}" for title in titles if title in bodies)]))
 
 
-def command(folder: str, results: Results, script: str = "comparison_pages") -> str:
+def command(folder: str, results: Results) -> str:
     """The commands that make a results folder and a page."""
     made_by, seeds = MADE_BY.get(folder, folder), number_of_seeds(results)
     sweep = PRESETS[made_by.split()[0]]
     asked = (sweep if isinstance(sweep, Sweep) else sweep[0]).seeds
     fewer = "" if seeds == asked else f" --seeds {seeds}"
-    return f"monmdp reproduce --preset {made_by}{fewer} --out runs/{folder}\npython docs/{script}.py runs"
+    return f"monmdp reproduce --preset {made_by}{fewer} --out runs/{folder}\npython docs/comparison_pages.py runs"
 
 
 def number_of_seeds(results: Results) -> int:

@@ -148,6 +148,16 @@ def test_the_ratio_of_answers(page):
     )
 
 
+def test_sections_without_results_stay(pages, tmp_path):
+    page, head, titles = tmp_path / "page.md", "# Head\n", ["one", "two", "three"]
+    pages.write_page(page, head, titles, {"three": "\nold\n", "one": "\nold\n\n### part\n"})
+    pages.write_page(page, head, titles, {"three": "\nnew\n", "two": "\nnew\n"})
+    expected = "# Head\n\n## one\n\nold\n\n### part\n\n## two\n\nnew\n\n## three\n\nnew\n"
+    assert page.read_text() == expected
+    pages.write_page(page, head, titles, {})
+    assert page.read_text() == expected
+
+
 def test_figures_and_commands(page):
     text, out, _ = page
     made = re.findall(r"^monmdp reproduce --preset (.*)\npython docs/deep_pages.py runs$", text, re.MULTILINE)

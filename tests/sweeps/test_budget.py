@@ -96,10 +96,12 @@ def test_narrowed():
 def test_environments_of_a_preset_keep_their_own_monitors():
     hard, names = preset("deep-hard"), ["DeepSea(size=12)", "Bottleneck"]
     of_name = {sweep.environments[0]: sweep for sweep in hard}
-    kept = narrowed(hard, environments=names)
+    kept = narrowed(hard, environments=["deepsea(size = 12)", "Bottleneck"])
     assert {sweep.environments[0]: sweep.monitors for sweep in kept} == {name: of_name[name].monitors for name in names}
     everywhere = narrowed(hard, environments=["Loop", "Bottleneck"], monitors=["Ask"])  # the preset has no Loop
     assert [(*sweep.environments, *sweep.monitors) for sweep in everywhere] == 9 * [("Loop", "Bottleneck", "Ask")]
+    (from_file,) = narrowed([Sweep([{"name": "Loop"}, "Empty"])], environments=["Empty"])
+    assert list(from_file.environments) == ["Empty"]
 
 
 def test_from_a_file(tmp_path, capsys):

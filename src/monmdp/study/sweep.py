@@ -140,12 +140,17 @@ def narrowed(sweeps: Iterable[Sweep], **fields: Any) -> list[Sweep]:
     If the sweeps have all given environments, each keeps those that it has, so that its monitors fit; others go.
     """
     given = {name: value for name, value in fields.items() if value is not None}
-    environments, sweeps = given.get("environments", ()), list(sweeps)
-    if environments and {*environments} <= {name for sweep in sweeps for name in sweep.environments}:
+    asked, sweeps = {_plain(entry) for entry in given.get("environments", ())}, list(sweeps)
+    if asked and asked <= {_plain(entry) for sweep in sweeps for entry in sweep.environments}:
         del given["environments"]
-        own = [(sweep, [name for name in environments if name in sweep.environments]) for sweep in sweeps]
-        sweeps = [dataclasses.replace(sweep, environments=names) for sweep, names in own if names]
+        own = [(sweep, [entry for entry in sweep.environments if _plain(entry) in asked]) for sweep in sweeps]
+        sweeps = [dataclasses.replace(sweep, environments=entries) for sweep, entries in own if entries]
     return [dataclasses.replace(sweep, **given) for sweep in sweeps]
+
+
+def _plain(entry: Any) -> str:
+    """An entry of a sweep without spaces and capitals, for comparison."""
+    return "".join((entry if isinstance(entry, str) else repr(entry)).split()).casefold()
 
 
 @dataclass(frozen=True, eq=False)
