@@ -16,6 +16,7 @@ import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
 from monmdp.deep.learning import two_ways
 from monmdp.deep.networks import fixed_layers, network, new_layers
+from monmdp.deep.observations import picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
 from monmdp.deep.state import Plan
@@ -264,6 +265,20 @@ def test_codes_of_exact_and_of_noisy_pictures():
     mean, factor = codes.scale(memory._replace(prototypes=jnp.array([*table, *np.full((3, 50), 9.0)])))
     np.testing.assert_allclose(mean, table.mean(0))
     assert float(factor) == pytest.approx((table.var(0).mean() + codes.SMALLEST) ** -0.5)
+
+
+def test_codes_of_a_table_of_pictures_are_those_of_prototypes():
+    random = np.random.default_rng(5)
+    table = random.normal(size=(6, 50))[[0, 1, 2, 1, 3, 4]]
+    numbers, encode, exact = picture_numbers(table), jax.jit(codes.encode), jax.jit(codes.encode_exact)
+    assert numbers.tolist() == [0, 1, 2, 1, 3, 4]
+    memory, other = codes.new_codes(6, 50), codes.new_exact_codes(6, 50)
+    for state in [4, 4, 0, 3, 1, 5, 0, 2, 3]:
+        code, memory = encode(memory, table[state], 0.0)
+        same, other = exact(other, table[state], numbers[state])
+        assert int(code) == int(same)
+        for one, two in zip(codes.scale(memory), codes.scale(other), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-9)
 
 
 def test_the_policy_of_a_network_has_its_action_values():

@@ -3,7 +3,7 @@
 c(o) = argmin_i ‖o − p_i‖ if that distance is at most ρ or there is no room, else a new prototype p = o
 p_c += (o − p_c) / n_c, so that the prototype of noisy observations is their mean
 ρ² = 2 σ² D (1 + 5 √(2 / D)), five standard deviations above the mean for two observations of one state with D numbers
-and noise σ; without noise, a code is one exact picture.
+and noise σ; without noise, a code is one exact picture, which is found by its number in the table of pictures.
 
 Networks see (o − p̄) / v, where p̄ is the mean of the prototypes and v² their mean variance: what all pictures share
 cancels.
@@ -26,9 +26,27 @@ class Codes(NamedTuple):
     counts: jax.Array
 
 
+class ExactCodes(NamedTuple):
+    """The same if every picture of the table has a code, and none is noisy: of_picture [pictures], -1 for none yet.
+
+    n: the number of codes; mean [D] and squares []: the mean p̄ of their pictures, and Σ ‖p_i − p̄‖².
+    """
+
+    of_picture: jax.Array
+    n: jax.Array
+    mean: jax.Array
+    squares: jax.Array
+
+
 def new_codes(n_codes: int, n_numbers: int) -> Codes:
     """No codes yet."""
     return Codes(jnp.zeros((n_codes, n_numbers)), jnp.zeros(n_codes, jnp.int32))
+
+
+def new_exact_codes(n_pictures: int, n_numbers: int) -> ExactCodes:
+    """No codes yet."""
+    zero = jnp.zeros((), jnp.int32)
+    return ExactCodes(jnp.full(n_pictures, -1, jnp.int32), zero, jnp.zeros(n_numbers), jnp.zeros(()))
 
 
 def radius(noise: float, n_numbers: int) -> float:
@@ -48,6 +66,17 @@ def encode(codes: Codes, observation: jax.Array, squared_radius: jax.Array) -> t
     return code, Codes(codes.prototypes.at[code].set(prototype), codes.counts.at[code].set(count))
 
 
+def encode_exact(codes: ExactCodes, observation: jax.Array, number: jax.Array) -> tuple[jax.Array, ExactCodes]:
+    """The same for the picture with a number; mean and squares by Welford's updates."""
+    known = codes.of_picture[number]
+    new = known < 0
+    code, n = jnp.where(new, codes.n, known), codes.n + new
+    change = jnp.where(new, observation - codes.mean, 0.0)
+    mean = codes.mean + change / n
+    squares = codes.squares + (change * (observation - mean)).sum()
+    return code, ExactCodes(codes.of_picture.at[number].set(code), n, mean, squares)
+
+
 class Scale(NamedTuple):
     """The mean prototype p̄ [D], and 1 / v."""
 
@@ -55,8 +84,11 @@ class Scale(NamedTuple):
     factor: jax.Array
 
 
-def scale(codes: Codes) -> Scale:
+def scale(codes: Codes | ExactCodes) -> Scale:
     """The scale of the prototypes so far."""
+    if isinstance(codes, ExactCodes):
+        variance = codes.squares / (codes.n * len(codes.mean))
+        return Scale(codes.mean, jax.lax.rsqrt(variance + SMALLEST))
     used = (codes.counts > 0)[:, None]
     mean = (used * codes.prototypes).sum(0) / used.sum()
     variance = (used * (codes.prototypes - mean) ** 2).sum() / (used.sum() * len(mean))

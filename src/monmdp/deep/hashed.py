@@ -14,7 +14,7 @@ import numpy as np
 from monmdp.agents import coded
 from monmdp.agents.base import Agent
 from monmdp.agents.directed_model import DirectedModel
-from monmdp.deep.observations import observations
+from monmdp.deep.observations import observations, picture_numbers
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import Bounds
 from monmdp.problem import MonMDP
@@ -71,8 +71,7 @@ class HashJob(Job):
         table, noise, _ = observations(problem, agent.observe)
         if noise:
             raise MonMDPError("HashDirectedModel needs observations without noise: noisy pictures are never the same.")
-        numbers: dict[bytes, int] = {}
-        self.env_codes = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in table + 0.0])
+        self.env_codes = picture_numbers(table)
 
     def new_memory(self, seed: int) -> Any:
         agent: Any = self.agent

@@ -323,7 +323,7 @@ class HostRun(DeepJob):
     @cached_property
     def plan(self) -> Plan:
         """What the program is compiled for."""
-        return super().plan._replace(live=True)
+        return super().plan._replace(exact=False, live=True)
 
     @cached_property
     def numbers(self) -> Numbers:

@@ -26,7 +26,7 @@ from monmdp.deep.inside import aims, in_world
 from monmdp.deep.learner import Reading, advance, begin, read
 from monmdp.deep.memory import LANES, LARGE_LANES, accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
-from monmdp.deep.observations import observations
+from monmdp.deep.observations import observations, picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
 from monmdp.deep.state import Numbers, Plan
@@ -150,12 +150,19 @@ class DeepJob(Job):
             models=getattr(agent, "n", 0),
             smallest=getattr(agent, "k", 0),
             features=agent.features,
+            exact=self._squared_radius == 0.0 and len(self.view.table) <= n_codes,
         )
+
+    @cached_property
+    def _squared_radius(self) -> float:
+        """The squared distance from which on an observation has another code."""
+        chosen, noise = self.agent.code_radius, self.view.noise
+        return radius(noise, self.view.table.shape[1]) if chosen is None else chosen**2
 
     @cached_property
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
-        agent, (table, noise, _) = self.agent, self.view
+        agent, table, noise = self.agent, self.view.table, self.view.noise
         if self._fills_up:
             missing = SMALL_PICTURE - table.shape[1] if len(self.view.shape) == 3 else 0
             table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
@@ -167,9 +174,10 @@ class DeepJob(Job):
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
             observations=table,
+            pictures=picture_numbers(table),
             n_actions=self.world.n_actions,
             noise=noise or None,
-            squared_radius=radius(noise, table.shape[1]) if agent.code_radius is None else agent.code_radius**2,
+            squared_radius=self._squared_radius,
             epsilon=epsilon,
             learning_rate=agent.learning_rate,
             last_learning_rate=agent.last_learning_rate,

@@ -10,11 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from monmdp.deep.acting import Choice, act, goal_counts, recorded_values, reward_values
-from monmdp.deep.codes import encode
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.learning import learn
 from monmdp.deep.replay import History, with_step
-from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, env_visits, joined, picture, scaled
+from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, encoded, env_visits, joined, picture, scaled
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 
@@ -55,8 +54,8 @@ def remember(
 ) -> Memory:
     """What happens after a step of the world, taken in a picture and monitor state: encode, store and count."""
     after = picture(numbers, memory.key, seen.picture, step + jnp.where(seen.ended, plan.steps + 1, 1))
-    next_code, codes = encode(memory.codes, after, numbers.squared_radius)
-    fresh, fresh_codes = encode(codes, picture(numbers, memory.key, seen.start, step + 1), numbers.squared_radius)
+    next_code, codes = encoded(numbers, memory.codes, seen.picture, after)
+    fresh, fresh_codes = encoded(numbers, codes, seen.start, picture(numbers, memory.key, seen.start, step + 1))
     code = jnp.where(seen.ended, fresh, next_code)
     codes = jax.tree.map(lambda new, old: jnp.where(seen.ended, new, old), fresh_codes, codes)
 
@@ -119,8 +118,8 @@ def remember(
 def new_memory(plan: Plan, numbers: Numbers, device: Device, draws: Draws, key: jax.Array) -> Memory:
     """The memory of a run in a problem on the device before its first step."""
     memory, state = blank_memory(plan, numbers, key), start_state(device, draws.start[0])
-    seen_first = picture(numbers, memory.key, device.env_state[state], memory.elapsed)
-    code, codes = encode(memory.codes, seen_first, numbers.squared_radius)
+    row = device.env_state[state]
+    code, codes = encoded(numbers, memory.codes, row, picture(numbers, memory.key, row, memory.elapsed))
     return memory._replace(codes=codes, code=code.astype(jnp.int32), state=state)
 
 

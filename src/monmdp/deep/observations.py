@@ -97,6 +97,12 @@ def observations(problem: MonMDP, observe: Any) -> Observations:
     return Observations(table, NOISE if observe == "noisy pixels" else 0.0, rows[0].shape)
 
 
+def picture_numbers(table: Singles) -> np.ndarray:
+    """The number of the picture in each row [rows], from 0 on; rows with equal pictures have equal numbers."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in table + 0.0], np.int64)  # −0 is 0
+
+
 def _numbers(problem: MonMDP, state: int, value: Any) -> Singles:
     """One observation as numbers, all finite."""
     where = f"The observation of state {problem.environment.state_label(state)}"

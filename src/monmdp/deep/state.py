@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep.codes import Codes, new_codes, scale
+from monmdp.deep.codes import Codes, ExactCodes, encode, encode_exact, new_codes, new_exact_codes, scale
 from monmdp.deep.heads import near_zero
 from monmdp.deep.networks import fixed_layers, new_layers
 from monmdp.deep.reach import FIRST_LOGIT
@@ -28,6 +28,7 @@ class Plan(NamedTuple):
     directed: explores toward goals, by pooled counts if `pooled`. heads: those of Q with random priors, 0 for an
     ordinary Q. models: those of R̂ with random priors, of which the `smallest` estimates count; 0 for an ordinary R̂.
     features: those of a pair whose prediction measures novelty, 0 if counts do.
+    exact: whether every picture has its own code.
     live: whether the world is stepped on the host, has more states than codes, and may have goals that are hard to
     enter twice. Then missed goals count as visited, and actions of a monitor with one state differ only in their mean
     monitor rewards: steps teach all of them, and only for an answer that is a goal the agent takes one that costs more.
@@ -47,6 +48,7 @@ class Plan(NamedTuple):
     models: int
     smallest: int
     features: int
+    exact: bool = False
     live: bool = False
 
     @property
@@ -63,12 +65,14 @@ class Plan(NamedTuple):
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
 
+    pictures [rows]: the number of the picture in each row of observations; equal pictures have equal numbers.
     n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
     there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
     from known rewards, or know hidden ones; else 0.
     """
 
     observations: Any
+    pictures: Any
     n_actions: Any
     noise: Any
     squared_radius: Any
@@ -114,7 +118,7 @@ class Memory(NamedTuple):
     fixed: dict[str, Any]
     moments: Any
     history: History
-    codes: Codes
+    codes: Any  # Codes or ExactCodes
     visits: jax.Array
     reward_visits: jax.Array
     first_code: jax.Array
@@ -172,6 +176,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
     own, *keys = jax.random.split(key, 4)
     networks, fixed = new_networks(plan, numbers, keys, own)
     zero, n_monitor_actions = jnp.zeros((), jnp.int32), plan.n_actions // plan.n_env_actions
+    n_rows, n_numbers = numbers.observations.shape
     return Memory(
         key=own,
         networks=networks,
@@ -179,7 +184,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
-        codes=new_codes(plan.n_codes, numbers.observations.shape[1]),
+        codes=new_exact_codes(n_rows, n_numbers) if plan.exact else new_codes(plan.n_codes, n_numbers),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
@@ -211,12 +216,21 @@ def picture(numbers: Numbers, key: jax.Array, row: jax.Array, clock: jax.Array) 
     return clean + numbers.noise * jax.random.normal(own, clean.shape)
 
 
+def encoded(
+    numbers: Numbers, codes: Codes | ExactCodes, row: jax.Array, observation: jax.Array
+) -> tuple[jax.Array, Codes | ExactCodes]:
+    """The code of an observation [D] of an environment state, and the codes with it."""
+    if isinstance(codes, ExactCodes):
+        return encode_exact(codes, observation, numbers.pictures[row].astype(jnp.int32))
+    return encode(codes, observation, numbers.squared_radius)
+
+
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
     """Inputs of networks: scaled pictures [..., D] and monitor states [...] as unit vectors."""
     return jnp.concatenate([pictures, jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
 
 
-def scaled(codes: Codes, pictures: jax.Array) -> jax.Array:
+def scaled(codes: Codes | ExactCodes, pictures: jax.Array) -> jax.Array:
     """Pictures [..., D] as networks see them."""
     mean, factor = scale(codes)
     return (pictures - mean) * factor
