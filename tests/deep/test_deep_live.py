@@ -148,6 +148,32 @@ def test_late_answers_are_learned_from_when_they_arrive():
 
 
 @pytest.mark.parametrize(
+    ("values", "expected"),
+    [(None, (-0.2 / 0.1, 1.0 / 0.1)), ((-3.0, 2.0), (-3.0, 2.0))],  # of all steps, or those that are known
+)
+def test_bins_cover_the_range_of_values(values, expected):
+    run = monmdp.AGENTS.build(DIRECTED).live(asked(), None, 0, np.array([0, 9]), 0.9, (0.0, 1.0), values, None)
+    margin = 0.05 * (expected[1] - expected[0])
+    assert run.numbers.q_bins[[0, -1]] == pytest.approx([expected[0] - margin, expected[1] + margin])
+
+
+@pytest.mark.parametrize("name", ["LunarLander", "MiniGrid"])
+def test_environments_of_other_packages(name):
+    pytest.importorskip({"LunarLander": "Box2D", "MiniGrid": "minigrid"}[name])
+    world = WORLDS.build(name)
+    problem = live_job.LiveProblem(world, monmdp.MONITORS.build("Button"), 0.98)
+    env, earned = problem.make(), []
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    for _ in range(300):
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        earned.append(info["env_reward"])
+        if terminated or truncated:
+            env.reset()
+    assert world.rewards[0] <= min(earned) < max(earned) <= world.rewards[1]
+
+
+@pytest.mark.parametrize(
     ("env", "options", "message"),
     [
         (

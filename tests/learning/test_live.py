@@ -213,6 +213,21 @@ def test_optimistic_agents_need_a_range_of_rewards():
             live(lake(), "Full", agent, steps=10)
     first = live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1))
     assert first.q.max() == pytest.approx(sum(0.99**t for t in range(100)))
+    first = live(lake(), "Full", "Optimism", steps=1, points=1, reward_range=(0, 1), value_range=(0, 0.5))
+    assert first.q.max() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"reward_range": (1, 0)}, "reward range must begin with the smaller bound"),
+        ({"reward_range": (0, 1), "value_range": 5}, "value range must be the smallest and the largest value, not 5"),
+        ({"value_range": (0, 1)}, "A value_range needs a reward_range too"),
+    ],
+)
+def test_bad_ranges(ranges, message):
+    with pytest.raises(MonMDPError, match=message):
+        live(lake(), "Full", "Optimism", steps=1, **ranges)
 
 
 # monitored environments, several seeds, tests

@@ -188,9 +188,10 @@ class HasLive(Protocol):
     """An agent whose live training is its own; it takes vector environments too."""
 
     def live(
-        self, env: Any, test_env: Any, seed: int, point_steps: Any, discount: float, rewards: Any, tests: Any
-    ) -> Any:
-        """One seed with a method `train`, as `training.live.LiveRun`; rewards: the smallest and largest, or None."""
+        self, env: Any, test_env: Any, seed: int, point_steps: Any, discount: float, rewards: Any, values: Any,
+        tests: Any,
+    ) -> Any:  # fmt: skip
+        """One seed with a method `train`, as `training.live.LiveRun`; rewards, values: their ranges, or None."""
 
 
 @runtime_checkable

@@ -111,13 +111,13 @@ class DeepAgent(Agent):
 
     def live(
         self, env: Any, test_env: Any, seed: int, point_steps: Integers, discount: float,
-        rewards: tuple[float, float] | None, tests: Any,
+        rewards: tuple[float, float] | None, values: tuple[float, float] | None, tests: Any,
     ) -> Any:  # fmt: skip
         """One seed of this agent in an environment, or vector environment, that is stepped on the host."""
         self._check_packages()
         from monmdp.deep.host import HostRun
 
-        return HostRun(env, test_env, self, seed, point_steps, discount, rewards, tests)
+        return HostRun(env, test_env, self, seed, point_steps, discount, rewards, values, tests)
 
     def _check_packages(self) -> None:
         if find_spec("jax") is None or find_spec("optax") is None:

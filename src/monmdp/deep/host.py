@@ -289,7 +289,7 @@ class HostRun(DeepJob):
 
     def __init__(
         self, env: Any, test_env: Any, agent: DeepAgent, seed: int, point_steps: Integers, discount: float,
-        rewards: tuple[float, float] | None, tests: Tests,
+        rewards: tuple[float, float] | None, values: tuple[float, float] | None, tests: Tests,
     ) -> None:  # fmt: skip
         if rewards is None:
             raise MonMDPError(
@@ -301,7 +301,7 @@ class HostRun(DeepJob):
         spread = 2.0 / codes ** (1.0 / vectors.middle.size) if vectors.continuous else EXACT
         filled = agent.filled({"codes": codes, "code_radius": spread, "minimum_reward": rewards[0]})
         self.agent, self.agent_name, self.seed, self.point_steps = filled, agent.name, seed, point_steps
-        self.steps, self._rewards, self._tests = int(point_steps[-1]), rewards, tests
+        self.steps, self._rewards, self._values, self._tests = int(point_steps[-1]), rewards, values, tests
         self._monitor_rewards = monitor_rewards(env)
         copies: Any = (ManyCopies if isinstance(env, VectorEnv) else OneCopy)(env, vectors, seed)
         self._copies, self._vectors, n = copies, vectors, len(copies.starts)
@@ -318,7 +318,8 @@ class HostRun(DeepJob):
         low, high = min(*self._rewards, 0.0), max(*self._rewards, 0.0)
         least, most = self._monitor_rewards or (low - high, 0.0)  # a guess where they depend on the environment
         forever = annuity(self.world.discount, np.inf)
-        return (low, high), ((low + min(least, 0.0)) * forever, (high + max(most, 0.0) + bonus) * forever)
+        lowest, highest = self._values or ((low + min(least, 0.0)) * forever, (high + max(most, 0.0)) * forever)
+        return (low, high), (lowest, highest + bonus * forever)
 
     @cached_property
     def plan(self) -> Plan:

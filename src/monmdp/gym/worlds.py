@@ -22,10 +22,12 @@ from monmdp.registry import Declared, Registry
 class LiveWorld(Declared):
     """An environment that is trained in by `env.step`; a subclass says how to make it.
 
-    rewards: the smallest and the largest reward. steps: training steps, unless the sweep says otherwise.
+    rewards: the smallest and the largest reward. values: the smallest and the largest discounted return, if they are
+    known, monitor rewards included. steps: training steps, unless the sweep says otherwise.
     """
 
     rewards: ClassVar[tuple[float, float]]
+    values: ClassVar[tuple[float, float] | None] = None
     steps: ClassVar[int]
 
     def make(self) -> gymnasium.Env[Any, Any]:
@@ -112,6 +114,31 @@ class CartPole(LiveWorld):
 
     def button(self, seen: Any, action: Any) -> bool:
         return bool(seen[0] < -0.4 and action == 0)
+
+
+def hundredth(reward: Any) -> float:
+    """A reward of LunarLander, where crashing costs 100, on the scale of the others."""
+    return float(reward) / 100.0
+
+
+@WORLDS.add
+@dataclass(frozen=True, kw_only=True)
+class LunarLander(LiveWorld):
+    """LunarLander-v3 with every action four times and rewards divided by 100; the button is pressed far on the left."""
+
+    rewards = (-1.5, 1.5)
+    values = (-3.0, 3.0)
+    steps = 40_000
+
+    def make(self) -> gymnasium.Env[Any, Any]:
+        try:
+            env = gymnasium.make("LunarLander-v3")
+        except gymnasium.error.DependencyNotInstalled:
+            raise MonMDPError("LunarLander needs Box2D; install it with: pip install box2d.") from None
+        return gymnasium.wrappers.TransformReward(Repeated(env, 4), hundredth)
+
+    def button(self, seen: Any, action: Any) -> bool:
+        return bool(seen[0] < -0.3 and action == 1)
 
 
 def less_one(reward: Any) -> float:

@@ -137,7 +137,7 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
     ),
     # Environments without a table, with continuous observations, and of another package.
     "deep-continuous": live_sweep("MountainCar", "Acrobot", "CartPole", "PointMaze"),
-    "deep-foreign": live_sweep("MiniGrid"),
+    "deep-foreign": live_sweep("MiniGrid", "LunarLander"),
     # Random problems: those whose results are reported, and others for development.
     "random": random_sweeps(range(FIRST_REPORTED, FIRST_REPORTED + 20)),
     "random-tuning": random_sweeps(range(20)),

@@ -116,6 +116,7 @@ def train_live(
     points: int | None = None,
     discount: float = 0.99,
     reward_range: tuple[float, float] | None = None,
+    value_range: tuple[float, float] | None = None,
     discretizer: Discretizer = None,
     test_env: gymnasium.Env[Any, Any] | None = None,
     test_episodes: int = 20,
@@ -130,7 +131,9 @@ def train_live(
     networks, such as DeepDirected, take all observations that can be flattened, need no discretizer but a reward_range,
     and take vector environments too, where `steps` counts those of all copies.
     points: number of tests, by default 20. reward_range: smallest and largest reward, from which agents derive
-    optimistic initial values and bounds; those that need it and do not get it raise an error. test_env: a second copy
+    optimistic initial values and bounds; those that need it and do not get it raise an error. value_range: smallest and
+    largest discounted return, monitor rewards included, if it is known to be narrower than what reward_range and
+    discount allow; agents with networks tell values apart better in a narrow range. test_env: a second copy
     for test episodes, by default gymnasium.make(env.spec); where that is impossible, a warning says so and returns are
     NaN. Returns are discounted; undiscounted_returns are not, and end where a discounted reward would count for less
     than 1e-9. progress: True shows a bar; a function is called with the number of steps done and of all.
@@ -152,9 +155,12 @@ def train_live(
     if isinstance(env, VectorEnv) and not isinstance(chosen, HasLive):
         raise MonMDPError(f"{chosen.name} takes single environments; agents such as DeepDirected take vectors of them.")
     options = chosen.filled({"alpha": 1.0})
-    rewards = None if reward_range is None else _checked_range(reward_range)
+    rewards = None if reward_range is None else _checked_range(reward_range, "reward")
+    values = None if value_range is None else _checked_range(value_range, "value")
     if rewards is not None:
-        options = options.filled(options.defaults(_bounds(env, rewards, discount)))
+        options = options.filled(options.defaults(_bounds(env, rewards, values, discount)))
+    elif values is not None:
+        raise MonMDPError("A value_range needs a reward_range too.")
     world = with_monitor(env, monitor)
     test_world = _second_copy(env, monitor) if test_env is None else with_monitor(test_env, monitor)
     environment, monitor_name = _names(world)
@@ -167,7 +173,7 @@ def train_live(
             if isinstance(options, HasLive):
                 if discretizer is not None:
                     raise MonMDPError(f"{chosen.name} needs no discretizer; leave it out.")
-                run = options.live(world, test_world, each, point_steps, discount, rewards, tests)
+                run = options.live(world, test_world, each, point_steps, discount, rewards, values, tests)
             else:
                 run = LiveRun(world, test_world, options, discretizer, each, point_steps, discount, tests)
 
@@ -247,17 +253,23 @@ def _no_tests(reason: str, depth: int) -> None:
     )
 
 
-def _checked_range(given: Any) -> tuple[float, float]:
-    """The smallest and the largest reward."""
+def _checked_range(given: Any, what: str) -> tuple[float, float]:
+    """The smallest and the largest reward, or value."""
     if not isinstance(given, Sequence) or len(given) != 2:
-        raise MonMDPError(f"The reward range must be the smallest and the largest reward, not {shown(given)}.")
-    low, high = (check.finite(reward, "A bound of the reward range") for reward in given)
+        raise MonMDPError(f"The {what} range must be the smallest and the largest {what}, not {shown(given)}.")
+    low, high = (check.finite(bound, f"A bound of the {what} range") for bound in given)
+    if low > high:
+        raise MonMDPError(f"The {what} range must begin with the smaller bound, not {shown(given)}.")
     return low, high
 
 
-def _bounds(env: Any, reward_range: tuple[float, float], discount: float) -> Bounds:
-    """Bounds on rewards and values from the range of rewards and the registered step limit."""
+def _bounds(
+    env: Any, reward_range: tuple[float, float], value_range: tuple[float, float] | None, discount: float
+) -> Bounds:
+    """Bounds on rewards and values from the range of rewards and the registered step limit, unless they are known."""
     low, high = reward_range
+    if value_range is not None:
+        return Bounds(low, value_range[1])
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return Bounds(low, high * annuity(discount, np.inf if limit is None else limit) if high > 0 else high)
 

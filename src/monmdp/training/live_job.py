@@ -52,7 +52,9 @@ class LiveProblem:
         """A hash of what is not in the names: the range of rewards, and the code of a user's environment."""
         parts = self.environment, self.monitor
         codes = {part.name: code_of(type(part)).digest for part in parts if not is_built_in(type(part))}
-        return identity({"rewards": self.environment.rewards, "episodes": TEST_EPISODES, **codes})
+        values = self.environment.values
+        known = {} if values is None else {"values": values}
+        return identity({"rewards": self.environment.rewards, "episodes": TEST_EPISODES, **known, **codes})
 
     def make(self) -> gymnasium.Env[Any, Any]:
         """A new copy of the environment with its monitor."""
@@ -113,6 +115,7 @@ class LiveJob(Job):
                 points=len(self.point_steps) - 1,
                 discount=self.problem.discount,
                 reward_range=self.problem.environment.rewards,
+                value_range=self.problem.environment.values,
                 test_env=self.problem.make(),
                 test_episodes=TEST_EPISODES,
                 progress=report,
