@@ -669,3 +669,15 @@ def test_a_folder_that_cannot_be_created(single, tmp_path, capsys):
 def test_starting_monmdp_does_not_load_matplotlib():
     script = "import sys, monmdp, monmdp.cli; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "expected"),
+    [
+        ("DeepSea(size=30)", 0.8, "DeepSea(\nsize=30)"),
+        ("Empty(rows=12, columns=12)", 1.0, "Empty(rows=12,\ncolumns=12)"),
+        ("x(of_everything=12345678901234567890)", 1.5, "x(of_everything=\n12345678901234567890)"),
+    ],
+)
+def test_names_break_before_options_rather_than_values(name, width, expected):
+    assert wrapped(name, width, bold=True) == expected

@@ -139,8 +139,12 @@ def wrapped(name: str, width: float, lines: int = 2, size: float = LABEL, bold: 
     """A name broken into at most `lines` lines of about `width` inches; an ellipsis replaces what does not fit."""
     characters = max(int(width / (size * (BOLD_CHARACTER if bold else CHARACTER))), 4)
     wrapper = textwrap.TextWrapper(characters)
-    wrapper.wordsep_re = re.compile(r"(?<=[ ,(_+\[=-])")  # breaks names such as `Empty(rows=3)`
-    parts = [part.rstrip() for part in wrapper.wrap(re.sub(r"[\x00-\x1f\x7f]", " ", name))]
+    clean = re.sub(r"[\x00-\x1f\x7f]", " ", name)
+    for ends in (r" ,(_+\[-", r" ,(_+\[=-"):  # breaks names such as `Empty(rows=3)`, before values only if it must
+        wrapper.wordsep_re = re.compile(rf"(?<=[{ends}])")
+        if max(map(len, wrapper.wordsep_re.split(clean))) <= characters:
+            break
+    parts = [part.rstrip() for part in wrapper.wrap(clean)]
     if len(parts) > lines:
         parts[lines - 1 :] = [parts[lines - 1][: characters - 1] + "…"]
     return "\n".join(parts)
