@@ -127,8 +127,10 @@ def remarks(preset: str, results: Results) -> list[str]:
     count = sum(len(s.environments) * len(s.monitors) for s in ((given,) if isinstance(given, Sweep) else given))
     most, texts = max(len(cell.seeds) for cell in cells), []
     fewer = [len(cell.seeds) for cell in cells if len(cell.seeds) < most]
-    if len(cells) < count or fewer:
+    planned = (given if isinstance(given, Sweep) else given[0]).seeds
+    if len(cells) < count or fewer or most < planned:
         text = f"Not all runs were made: {DIRECTED} has results in {len(cells)} of {count} problems"
+        text += f", with {most} of {planned} seeds" if most < planned else ""
         texts.append(text + (f", in {len(fewer)} of them with {min(fewer)} instead of {most} seeds." if fewer else "."))
     for agent in agents_of(results):
         options = {field.name for field in fields(AGENTS.find(kind(agent)))}

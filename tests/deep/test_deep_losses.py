@@ -14,12 +14,12 @@ import jax.numpy as jnp
 
 import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
-from monmdp.deep.learning import two_ways
+from monmdp.deep.learning import any_monitor_state, two_ways
 from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.observations import picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
-from monmdp.deep.state import Plan
+from monmdp.deep.state import Outcomes, Plan, for_unit_vectors, joined, no_outcomes, with_outcome
 from monmdp.simulation import Simulation
 from monmdp.world import compact
 
@@ -296,6 +296,17 @@ def test_the_policy_of_a_network_has_its_action_values():
     np.testing.assert_allclose(policy.q(pictures, states), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(("n_states", "size"), [(1, 1.0), (2, 0.5 * 2**0.5), (3, 0.5)])  # of 4 inputs
+def test_monitor_states_are_about_as_large_as_pictures(n_states, size):
+    plan, n_numbers = Plan(0, 4, n_states, 2, 2, (4,), 8, 1, True, True, 0, 0, 0, 0), N_INPUTS - n_states
+    random, states = np.random.default_rng(1), np.arange(6) % n_states
+    pictures, layers, units = random.normal(size=(6, n_numbers)), layers_of(N_ACTIONS), np.eye(n_states)[states]
+    inputs = joined(plan, jnp.array(pictures), jnp.array(states))
+    np.testing.assert_allclose(inputs, np.concatenate([pictures, size * units], 1))
+    policy = [for_unit_vectors(layers[0], plan, n_numbers), *layers[1:]]
+    np.testing.assert_allclose(forward(policy, np.concatenate([pictures, units], 1)), network(layers, inputs))
+
+
 def test_replay_is_balanced_between_pairs():
     pairs, counts = np.array([0] * 90 + [1] * 9 + [2] + [0] * 20), np.array([90, 9, 1])
     for balance in (0.0, 0.5, 1.0):
@@ -353,6 +364,68 @@ def test_a_step_also_teaches_another_monitor_action_with_a_shared_outcome():
     assert len(set(moments[:, 0])) > 20
 
 
+def test_what_followed_pairs():
+    outcomes, add = no_outcomes(3), jax.jit(with_outcome)
+    for pair, following, reward in [
+        (0, 4, 1.0),
+        (0, 4, np.nan),
+        (1, -1, 2.0),
+        (1, 3, 2.0),
+        (2, 5, np.nan),
+        (0, -1, 1.0),
+    ]:
+        outcomes = add(outcomes, pair, following, reward)
+    assert outcomes.next.tolist() == [4, 3, 5]
+    assert outcomes.reward.tolist()[:2] == [1.0, 2.0]
+    assert np.isnan(outcomes.reward[2])
+    assert not outcomes.varies.any()
+    for pair, following, reward in [(0, 2, 1.0), (2, 5, 0.0), (2, 5, 1.0)]:
+        outcomes = add(outcomes, pair, following, reward)
+    assert outcomes.varies.tolist() == [True, False, True]
+
+
+def test_steps_from_any_monitor_state():
+    """Three monitor states and two actions: the first goes up; the second goes down, or ends the episode in state 2."""
+    plan, n = Plan(0, 4, 3, 2, 4, (4,), 500, 1, True, True, 0, 0, 0, 0), 500
+    random, nexts, costs = np.random.default_rng(0), [1, 0, 2, 0, 2, -1], [-1.0, 0.0, -1.0, 0.0, -1.0, np.nan]
+    outcomes = Outcomes(jnp.array(nexts), jnp.array(costs), jnp.zeros(6, bool))
+    columns = {name: random.integers(0, 2, (n, 2)) for name in History._fields}
+    monitor = np.repeat(random.integers(0, 3, (n, 1)), 2, 1)
+    first = np.where(monitor[:, 0] == 2, 0, random.integers(0, 2, n)) + 2 * columns["env_pair"][:, 0]
+    columns |= {"monitor": monitor, "action": np.stack([first, first ^ 1], 1), "monitor_reward": np.full((n, 2), 7.0)}
+    columns |= {"terminated": random.random((n, 2)) < 0.2, "next_goal": 3 * columns["next_picture"] + 1}
+    ways, tried = History(**jax.tree.map(jnp.array, columns)), jnp.ones((n, 2), bool)
+
+    def moved(outcomes):
+        arguments = plan, SimpleNamespace(monitor_outcomes=outcomes), ways, tried, jax.random.key(0)
+        return jax.device_get(any_monitor_state(*arguments))
+
+    monitors, found, possible = moved(outcomes)
+    swapped = found.monitor_reward[:, 0] != 7.0
+    assert 0.35 < swapped.mean() < 0.5  # half, less those of the pair that ends episodes
+    assert set(monitors[swapped]) == {0, 1, 2}
+    for row in range(n):
+        for way in range(2):
+            own, before = (History(*(field[row, way] for field in steps)) for steps in (found, History(**columns)))
+            if not swapped[row]:
+                assert own == before
+                continue
+            pair = 2 * monitors[row] + own.action % 2
+            assert possible[row, way] == (pair != 5)
+            assert own.action // 2 == columns["action"][row, 0] // 2
+            assert (own.terminated, own.next_picture) == (
+                columns["terminated"][row, 0],
+                columns["next_picture"][row, 0],
+            )
+            if pair != 5:
+                assert (own.next_monitor, own.monitor_reward) == (nexts[pair], costs[pair])
+                assert own.next_goal == 3 * own.next_picture + nexts[pair]
+    assert np.isfinite(found.monitor_reward).all()
+    assert (found.action[swapped, 0] % 2 != found.action[swapped, 1] % 2).all()
+    varied = moved(outcomes._replace(varies=outcomes.varies.at[4].set(True)))
+    assert (varied[1].monitor_reward == 7.0).all()
+
+
 def test_goals():
     """Two monitor states, two environment actions and two monitor actions, of which the second costs 1."""
     counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
@@ -376,14 +449,25 @@ def test_pooled_counts():
     """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
     visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)
     shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
-    never = jnp.array([False, False])
-    counts = goals.pooled(visits, rewards, shown, jnp.array(33.0), never, 2, 1)
+    never, always = jnp.array([False, False]), jnp.array([True] * 4)
+
+    def pooled(enough, varies=never, joint=True, goes_on=always):
+        counts = goals.pooled(visits, rewards, shown, jnp.array(enough), varies, jnp.array(joint), goes_on, 2, 1)
+        return counts.tolist()
+
     # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
-    assert counts.tolist() == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
-    enough = goals.pooled(visits, rewards, shown, jnp.array(2.5), never, 2, 1)
-    assert enough.tolist() == [[73, 1], [40, 5], [53, 1], [30, 5]]
-    varied = goals.pooled(visits, rewards, shown, jnp.array(33.0), jnp.array([True, False]), 2, 1)
-    assert varied.tolist() == [[73, 1], [40, 2], [53, 1], [30, 3]]  # answers: max(1, 2) for code 0
+    assert pooled(33.0) == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
+    assert pooled(2.5) == [[73, 1], [40, 5], [53, 1], [30, 5]]
+    assert pooled(33.0, jnp.array([True, False])) == [
+        [73, 1],
+        [40, 2],
+        [53, 1],
+        [30, 3],
+    ]  # answers: max(1, 2) for code 0
+    assert pooled(33.0, joint=False) == [[73, 1], [40, 5], [53, 1], [40, 3]]
+    # all episodes ended after monitor pair (1, 1): environment pairs 71 and 50
+    assert pooled(33.0, goes_on=jnp.array([True, True, True, False])) == [[71, 1], [40, 5], [50, 1], [30, 3]]
+    assert pooled(33.0, goes_on=~always) == pooled(33.0)
 
 
 @pytest.mark.parametrize(

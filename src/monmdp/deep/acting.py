@@ -97,9 +97,11 @@ def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -
     counts = memory.visits
     if plan.pooled:
         enough = ratio(step, numbers.beta_bar)
-        varies = memory.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        varies = memory.env_outcomes.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
+        done = memory.monitor_outcomes
+        joint, goes_on = done.varies.any() | plan.live, (done.next >= 0) | (plan.n_monitor_states == 1)
         sizes = plan.n_monitor_states, plan.n_env_actions
-        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, *sizes)
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, joint, goes_on, *sizes)
     if plan.live:
         counts += jnp.repeat(memory.missed, plan.n_actions // plan.n_env_actions, 1)
     return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)

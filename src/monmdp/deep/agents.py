@@ -87,6 +87,7 @@ class DeepAgent(Agent):
     codes: Count | None = None
     code_radius: NonNegative | None = None
 
+    revision = 1
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
     #: Whether the agent explores toward goals.

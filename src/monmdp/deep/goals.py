@@ -10,6 +10,9 @@ n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
+While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
+If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
+what followed was never explored, and does not count for goals with such a monitor pair.
 In live training, a goal that is not reached counts as visited: n(g, a) + M(g, a_E), with M how often it was missed.
 """
 
@@ -59,19 +62,23 @@ def pooled(
     shown: jax.Array,
     enough: jax.Array,
     varies: jax.Array,
+    joint: jax.Array,
+    goes_on: jax.Array,
     n_monitor_states: int,
     n_env_actions: int,
 ) -> jax.Array:
     """Pooled counts [goals, A] from visits [goals, A] and rewards observed by environment and monitor pair [pairs].
 
-    enough: the number of answers that is; varies [environment pairs].
+    enough: the number of answers that is; varies [environment pairs]; joint: whether monitor and environment are
+    explored jointly; goes_on [monitor pairs]: whether an episode ever went on after them, or the monitor has one state.
     """
     parts = visits.reshape(-1, n_monitor_states, n_env_actions, visits.shape[1] // n_env_actions)
     in_state, monitor = parts.sum(3, keepdims=True), parts.sum((0, 2), keepdims=True)
-    env = in_state.sum(1, keepdims=True)
-    shows = (shown > 0).reshape(monitor.shape)
+    shows, counted = (shown > 0).reshape(monitor.shape), (goes_on | ~goes_on.any()).reshape(monitor.shape)
+    env = (parts * counted).sum((1, 3), keepdims=True)
     tries = (parts * shows).sum((1, 3), keepdims=True)
     varies = varies.reshape(env.shape)
     answers = jnp.maximum(jnp.where(varies, 1, WEIGHT) * reward_visits.reshape(env.shape), tries)
-    counts = jnp.minimum(jnp.minimum(WEIGHT * in_state, env), monitor)
+    counts = jnp.minimum(jnp.where(counted, env, monitor), monitor)
+    counts = jnp.minimum(counts, jnp.where(joint, WEIGHT * in_state, counts))
     return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)

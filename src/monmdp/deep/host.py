@@ -31,7 +31,7 @@ from monmdp.deep.learner import Seen, decide, remember
 from monmdp.deep.learning import learn
 from monmdp.deep.observations import Observations, Singles
 from monmdp.deep.policy import Policy
-from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, joined, scaled
+from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, for_unit_vectors, joined, scaled
 from monmdp.deep.world import Sizes
 from monmdp.errors import MonMDPError, shown
 from monmdp.exact.structure import annuity
@@ -402,6 +402,8 @@ class HostRun(DeepJob):
         vectors, plan, prior = self._vectors, self.plan, memory.fixed.get("q", [])
         prior = mean_prior(prior, self.numbers.prior_scale, plan.heads) if prior else []
         mean, factor, layers, prior = jax.device_get((*scale(memory.codes), memory.slow["q"], prior))
+        for each in (layers, prior) if prior else (layers,):
+            each[0] = for_unit_vectors(each[0], plan, len(mean))
         if plan.directed and plan.n_monitor_states == 1:  # as `act`: other actions of the monitor have the lowest value
             costs = np.asarray(mean_costs(plan, memory))[0]
             last = layers[-1] = {name: np.array(array) for name, array in layers[-1].items()}

@@ -29,7 +29,7 @@ from monmdp.deep.networks import Layers
 from monmdp.deep.observations import observations, picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
-from monmdp.deep.state import Numbers, Plan
+from monmdp.deep.state import Numbers, Plan, for_unit_vectors
 from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
@@ -329,7 +329,8 @@ class DeepJob(Job):
         problem, n_numbers = self.problem, self.view.table.shape[1]
         prior = mean_prior(prior, self.numbers.prior_scale, self.plan.heads) if prior else []
         mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
-        for each in (layers, prior) if prior else (layers,):  # without what was filled up
+        for each in (layers, prior) if prior else (layers,):  # for unit vectors, and without what was filled up
+            each[0] = for_unit_vectors(each[0], self.plan, len(mean))
             each[0]["weights"] = np.delete(each[0]["weights"], np.s_[n_numbers : len(mean)], 0)
             each[-1] = {name: self._possible(array) for name, array in each[-1].items()}
         return Policy(

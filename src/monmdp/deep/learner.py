@@ -13,7 +13,18 @@ from monmdp.deep.acting import Choice, act, goal_counts, recorded_values, reward
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.learning import learn
 from monmdp.deep.replay import History, with_step
-from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, encoded, env_visits, joined, picture, scaled
+from monmdp.deep.state import (
+    Memory,
+    Numbers,
+    Plan,
+    blank_memory,
+    encoded,
+    env_visits,
+    joined,
+    picture,
+    scaled,
+    with_outcome,
+)
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
 
@@ -64,12 +75,6 @@ def remember(
     env_action, monitor_action = jnp.divmod(choice.action, plan.n_actions // plan.n_env_actions)
     env_pair = memory.code * plan.n_env_actions + env_action
     monitor_pair = monitor * (plan.n_actions // plan.n_env_actions) + monitor_action
-    before, reward = memory.first_code[env_pair], memory.first_reward[env_pair]
-    first_code, first_reward = (
-        jnp.where(before < 0, next_code, before),
-        jnp.where(jnp.isnan(reward) & known, seen.env_reward, reward),
-    )
-    varies = (first_code != next_code) | (known & (first_reward != seen.env_reward))
     entry = History(
         picture=row,
         monitor=monitor,
@@ -103,9 +108,10 @@ def remember(
         codes=codes,
         visits=memory.visits.at[here, choice.action].add(1),
         reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
-        first_code=memory.first_code.at[env_pair].set(first_code.astype(jnp.int32)),
-        first_reward=memory.first_reward.at[env_pair].set(first_reward),
-        varies=memory.varies.at[env_pair].max(varies),
+        env_outcomes=with_outcome(memory.env_outcomes, env_pair, next_code, jnp.where(known, seen.env_reward, jnp.nan)),
+        monitor_outcomes=with_outcome(
+            memory.monitor_outcomes, monitor_pair, jnp.where(seen.terminated, -1, seen.monitor), seen.monitor_reward
+        ),
         shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
         earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),

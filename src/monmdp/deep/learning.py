@@ -94,15 +94,17 @@ def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step
     if plan.live and plan.directed and plan.n_monitor_states == 1:
         entries = with_any_monitor_action(plan, memory, entries, other)
     pictures = replayed(numbers, memory, entries.picture, chosen)
-    inputs = joined(plan, pictures, entries.monitor)
+    monitors = entries.monitor
     if plan.pools:
         ways, moments, tried = two_ways(plan, numbers, memory, entries, chosen, other)
+        if plan.n_monitor_states > 1:
+            monitors, ways, tried = any_monitor_state(plan, memory, ways, tried, jax.random.fold_in(key, 2))
     else:
         ways, moments, tried = jax.tree.map(lambda array: array[:, None], (entries, chosen, entries.action >= 0))
     clocks = jnp.where(ways.ended, plan.steps + 1, 1) + moments
     after = replayed(numbers, memory, ways.next_picture.ravel(), clocks.ravel())
     way_inputs = joined(plan, after, ways.next_monitor.ravel()).reshape(*tried.shape, -1)
-    entries = jax.tree.map(lambda array: array[:, 0], ways)
+    entries, inputs = jax.tree.map(lambda array: array[:, 0], ways), joined(plan, pictures, monitors)
     return Batch(chosen, entries, pictures, inputs, way_inputs[:, 0], ways, way_inputs, tried)
 
 
@@ -136,6 +138,40 @@ def two_ways(
         next_goal=jnp.where(pooled, next_goal, ways.next_goal),
     )
     return ways, jnp.where(pooled, outcomes, steps), tried
+
+
+def any_monitor_state(
+    plan: Plan, memory: Memory, ways: History, tried: jax.Array, key: jax.Array
+) -> tuple[jax.Array, History, jax.Array]:
+    """Monitor states [n], and steps from there and whether there are such [n, m]: half of them from any monitor state.
+
+    If what the monitor does has not varied for any monitor pair, it does not depend on the environment either. So what
+    the environment did in a step also follows other monitor pairs, with what the monitor did after these before. Only
+    pairs after which an episode went on take part: otherwise the monitor may have ended it.
+    """
+    (n, m), n_monitor_actions = tried.shape, plan.n_actions // plan.n_env_actions
+    outcomes, monitors = memory.monitor_outcomes, ways.monitor[:, 0]
+    env_actions, own = jnp.divmod(ways.action[:, :1], n_monitor_actions)
+    swap_key, state_key, action_key, other_key = jax.random.split(key, 4)
+    drawn = jax.random.randint(state_key, (n,), 0, plan.n_monitor_states)
+    first = jax.random.randint(action_key, (n, 1), 0, n_monitor_actions)
+    others = first + jax.random.randint(other_key, (n, m - 1), 1, max(n_monitor_actions, 2))
+    actions = jnp.concatenate([first, others], 1) % n_monitor_actions
+    pairs = drawn[:, None] * n_monitor_actions + actions
+    goes_on = outcomes.next[pairs] >= 0
+    next_monitor = jnp.maximum(outcomes.next[pairs], 0)
+    swaps = jax.random.bernoulli(swap_key, 0.5, (n,)) & ~outcomes.varies.any()
+    swaps &= goes_on[:, 0] & (outcomes.next[monitors * n_monitor_actions + own[:, 0]] >= 0)
+    same_outcome = jax.tree.map(lambda array: jnp.broadcast_to(array[:, :1], array.shape), ways)
+    swapped = same_outcome._replace(
+        monitor=jnp.broadcast_to(drawn[:, None], (n, m)),
+        action=env_actions * n_monitor_actions + actions,
+        monitor_reward=jnp.where(goes_on, outcomes.reward[pairs], 0.0),
+        next_monitor=next_monitor,
+        next_goal=same_outcome.next_goal // plan.n_monitor_states * plan.n_monitor_states + next_monitor,
+    )
+    ways = jax.tree.map(lambda new, old: jnp.where(swaps[:, None], new, old), swapped, ways)
+    return ways.monitor[:, 0], ways, jnp.where(swaps[:, None], goes_on, tried)
 
 
 def with_any_monitor_action(plan: Plan, memory: Memory, entries: History, key: jax.Array) -> History:

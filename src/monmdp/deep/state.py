@@ -1,6 +1,7 @@
 """What a run consists of: its plan, numbers and memory, its networks before any update, and what networks see.
 
-x = (o, monitor state as a unit vector), with o scaled as in `codes`
+x = (o, κ e), with o scaled as in `codes`, e the unit vector of the monitor state, and κ = √D / 2 for D numbers in o: so
+monitor states differ about as much as pictures do, of which ‖o‖² is D on average; κ = 1 if there is one monitor state.
 """
 
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from monmdp.deep.codes import Codes, ExactCodes, encode, encode_exact, new_codes, new_exact_codes, scale
@@ -97,14 +99,40 @@ class Numbers(NamedTuple):
     sees_everything: Any
 
 
+class Outcomes(NamedTuple):
+    """What followed each pair first [pairs], -1 and NaN if nothing did, and whether something else did later."""
+
+    next: jax.Array
+    reward: jax.Array
+    varies: jax.Array
+
+
+def no_outcomes(n_pairs: int) -> Outcomes:
+    """Nothing followed yet."""
+    return Outcomes(jnp.full(n_pairs, -1, jnp.int32), jnp.full(n_pairs, jnp.nan), jnp.zeros(n_pairs, jnp.bool_))
+
+
+def with_outcome(outcomes: Outcomes, pair: jax.Array, following: jax.Array, reward: jax.Array) -> Outcomes:
+    """Outcomes with what followed a pair; -1 and NaN for what is not known."""
+    first, first_reward = outcomes.next[pair], outcomes.reward[pair]
+    first = jnp.where(first < 0, following, first).astype(jnp.int32)
+    first_reward = jnp.where(jnp.isnan(first_reward), reward, first_reward)
+    differs = ((following >= 0) & (first != following)) | (~jnp.isnan(reward) & (first_reward != reward))
+    return Outcomes(
+        outcomes.next.at[pair].set(first),
+        outcomes.reward.at[pair].set(first_reward),
+        outcomes.varies.at[pair].max(differs),
+    )
+
+
 class Memory(NamedTuple):
     """Everything that a run changes.
 
     networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
     by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
     observed; seen [goals]: whether the agent acted there. episode: its number.
-    first_code, first_reward, varies [codes * environment actions]: what followed an environment pair first, and whether
-    something else did later; -1 and NaN if nothing.
+    env_outcomes [codes * environment actions]: codes and rewards after environment pairs. monitor_outcomes [monitor
+    states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards.
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
@@ -121,9 +149,8 @@ class Memory(NamedTuple):
     codes: Any  # Codes or ExactCodes
     visits: jax.Array
     reward_visits: jax.Array
-    first_code: jax.Array
-    first_reward: jax.Array
-    varies: jax.Array
+    env_outcomes: Outcomes
+    monitor_outcomes: Outcomes
     steps_of_pair: jax.Array
     steps_of_env_pair: jax.Array
     shown: jax.Array
@@ -187,9 +214,8 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         codes=new_exact_codes(n_rows, n_numbers) if plan.exact else new_codes(plan.n_codes, n_numbers),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
-        first_code=jnp.full(plan.n_codes * plan.n_env_actions, -1, jnp.int32),
-        first_reward=jnp.full(plan.n_codes * plan.n_env_actions, jnp.nan),
-        varies=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.bool_),
+        env_outcomes=no_outcomes(plan.n_codes * plan.n_env_actions),
+        monitor_outcomes=no_outcomes(plan.n_monitor_states * n_monitor_actions),
         steps_of_pair=jnp.zeros((plan.n_goals * plan.n_actions * plan.pools, PAIR_STEPS), jnp.int32),
         steps_of_env_pair=jnp.zeros((plan.n_codes * plan.n_env_actions * plan.pools, ENV_PAIR_STEPS), jnp.int32),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
@@ -226,8 +252,21 @@ def encoded(
 
 
 def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
-    """Inputs of networks: scaled pictures [..., D] and monitor states [...] as unit vectors."""
-    return jnp.concatenate([pictures, jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
+    """Inputs of networks: scaled pictures [..., D] and monitor states [...] as multiples of unit vectors."""
+    size = monitor_size(plan, pictures.shape[-1])
+    return jnp.concatenate([pictures, size * jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
+
+
+def monitor_size(plan: Plan, n_numbers: int) -> float:
+    """κ for pictures of n numbers."""
+    return 0.5 * n_numbers**0.5 if plan.n_monitor_states > 1 else 1.0
+
+
+def for_unit_vectors(layer: dict[str, Any], plan: Plan, n_numbers: int) -> dict[str, Any]:
+    """A first layer for pictures of n numbers that takes monitor states as unit vectors."""
+    weights = np.array(layer["weights"])
+    weights[n_numbers:] *= monitor_size(plan, n_numbers)
+    return {**layer, "weights": weights}
 
 
 def scaled(codes: Codes | ExactCodes, pictures: jax.Array) -> jax.Array:
