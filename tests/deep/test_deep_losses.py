@@ -445,6 +445,20 @@ def test_goals():
     assert np.isinf(goals.ratio(8, jnp.array(0)))
 
 
+def test_monitor_states_are_reached_apart_from_codes():
+    """Level with three states: action 0 goes up from state 0, action 1 from state 1, 2 stays; unknown in state 2."""
+    following = jnp.array([[1, 0, 0], [0, 2, 1], [-1, -1, -1]])
+    steps = jax.jit(goals.monitor_steps)(following)
+    assert steps.tolist() == [[0, 1, 2], [1, 0, 1], [np.inf, np.inf, 0]]
+    random = np.random.default_rng(2).random((2, 3, 4, 3))  # environment and monitor actions, codes, monitor states
+    found = goals.apart(jnp.array(random.reshape(6, 12)), jnp.array(1), following, jnp.array(0.5)).reshape(2, 3, 4, 3)
+    near = random.max((1, 3))
+    np.testing.assert_allclose(found[:, 0], near[..., None] * [1, 0.5, 0.25])
+    np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, 1])
+    np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5])
+    assert not goals.apart(jnp.array(random.reshape(6, 12)), jnp.array(2), following, jnp.array(0.5)).any()
+
+
 def test_pooled_counts():
     """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
     visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from monmdp.deep.ensemble import members, smallest
-from monmdp.deep.goals import choose_goal, least_visits, pooled, ratio, toward
+from monmdp.deep.goals import apart, choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import Layers
 from monmdp.deep.reach import reach_logits
 from monmdp.deep.state import HEADS, Memory, Numbers, Plan, possible
@@ -68,7 +68,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
     counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
     exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
-    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, allowed))
+    reach = reach_here(plan, numbers, memory, inputs, here % plan.n_monitor_states)
     n_monitor_actions = plan.n_actions // plan.n_env_actions
     if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer, and no state better
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
@@ -76,11 +76,27 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         greedy = best_action(q, allowed & (costs[0] == costs.min()))
     goal, age = current_goal(numbers, memory, counts, costs, reach, here)
     way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
-    if plan.live:  # random moves ask no questions
-        anything = anything - anything % n_monitor_actions + way % n_monitor_actions
+    # where environment and monitor are explored apart, random moves are those of the environment, and ask no questions
+    moves = anything - anything % n_monitor_actions + way % n_monitor_actions
+    anything = jnp.where(plan.live | explored_apart(plan, memory), moves, anything)
     action = jnp.where(exploring, jnp.where(slips, anything, way), greedy)
     reached = goal == here * plan.n_actions + action
     return Choice(action, exploring, jnp.where(exploring & ~reached, goal, -1), age + 1)
+
+
+def explored_apart(plan: Plan, memory: Memory) -> jax.Array:
+    """Whether what the monitor did so far does not depend on the environment."""
+    return ~memory.monitor_outcomes.varies.any() & (plan.pools and plan.n_monitor_states > 1)
+
+
+def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, monitor: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] of inputs [inputs] in a monitor state."""
+    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, possible(plan, numbers)))
+    if not plan.pools or plan.n_monitor_states == 1:
+        return reach
+    following = memory.monitor_outcomes.next.reshape(plan.n_monitor_states, -1)
+    alone = apart(reach, monitor, following, numbers.goal_discount)
+    return jnp.where(explored_apart(plan, memory), alone, reach)
 
 
 def current_goal(
@@ -98,8 +114,8 @@ def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -
     if plan.pooled:
         enough = ratio(step, numbers.beta_bar)
         varies = memory.env_outcomes.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
-        done = memory.monitor_outcomes
-        joint, goes_on = done.varies.any() | plan.live, (done.next >= 0) | (plan.n_monitor_states == 1)
+        joint = ~explored_apart(plan, memory)
+        goes_on = (memory.monitor_outcomes.next >= 0) | (plan.n_monitor_states == 1)
         sizes = plan.n_monitor_states, plan.n_env_actions
         counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, joint, goes_on, *sizes)
     if plan.live:

@@ -10,7 +10,8 @@ n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
-While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
+While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count,
+and Ŝ(o, a; g) = γ_S^d max Ŝ(o, (a_E, ·); (c, ·)), with d steps from the monitor state after a_M to s_M (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
 In live training, a goal that is not reached counts as visited: n(g, a) + M(g, a_E), with M how often it was missed.
@@ -54,6 +55,26 @@ def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array,
     close = near >= (1.0 - slack) * near.max()
     cheapest = close & (costs <= jnp.where(close, costs, jnp.inf).min())
     return jnp.where(state == here, action, jnp.where(cheapest, near, -1.0).argmax())
+
+
+def monitor_steps(following: jax.Array) -> jax.Array:
+    """The number of steps between monitor states [s, s], by what follows monitor pairs [s, actions]; -1 if unknown."""
+    known, ahead = (following >= 0)[..., None], jnp.maximum(following, 0)
+    n = len(following)
+
+    def longer(_: int, steps: jax.Array) -> jax.Array:
+        return jnp.minimum(steps, 1.0 + jnp.where(known, steps[ahead], jnp.inf).min(1))
+
+    return jax.lax.fori_loop(1, n, longer, jnp.where(jnp.eye(n, dtype=bool), 0.0, jnp.inf))
+
+
+def apart(reach: jax.Array, monitor: jax.Array, following: jax.Array, discount: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] in a monitor state if what the monitor does depends on monitor pairs alone; discount: γ_S."""
+    n_states, n_actions = following.shape
+    code = reach.reshape(-1, n_actions, reach.shape[1] // n_states, n_states).max((1, 3))
+    after = following[monitor][:, None]
+    left = jnp.where(after >= 0, monitor_steps(following)[jnp.maximum(after[:, 0], 0)], jnp.inf)
+    return (code[:, None, :, None] * (discount**left)[:, None, :]).reshape(reach.shape)
 
 
 def pooled(

@@ -11,11 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from monmdp.deep.acting import current_goal, goal_counts, mean_costs
+from monmdp.deep.acting import current_goal, goal_counts, mean_costs, reach_here
 from monmdp.deep.networks import network
-from monmdp.deep.reach import reach_logits
 from monmdp.deep.replay import History
-from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, possible, scaled
+from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, scaled
 from monmdp.deep.world import Device
 from monmdp.problem import Floats, Integers
 from monmdp.world import World
@@ -36,7 +35,7 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         row, monitor = device.env_state[memory.state], device.monitor_state[memory.state]
         inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
         layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
-        reach = jax.nn.sigmoid(reach_logits(layers, inputs, possible(plan, numbers)))
+        reach = reach_here(plan, numbers, memory, inputs, monitor)
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
         goal, _ = current_goal(numbers, memory, counts, costs, reach, here)
 

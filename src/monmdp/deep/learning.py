@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep.acting import head_values, reward_values
+from monmdp.deep.acting import explored_apart, head_values, reward_values
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
@@ -160,7 +160,7 @@ def any_monitor_state(
     pairs = drawn[:, None] * n_monitor_actions + actions
     goes_on = outcomes.next[pairs] >= 0
     next_monitor = jnp.maximum(outcomes.next[pairs], 0)
-    swaps = jax.random.bernoulli(swap_key, 0.5, (n,)) & ~outcomes.varies.any()
+    swaps = jax.random.bernoulli(swap_key, 0.5, (n,)) & explored_apart(plan, memory)
     swaps &= goes_on[:, 0] & (outcomes.next[monitors * n_monitor_actions + own[:, 0]] >= 0)
     same_outcome = jax.tree.map(lambda array: jnp.broadcast_to(array[:, :1], array.shape), ways)
     swapped = same_outcome._replace(
