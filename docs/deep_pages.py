@@ -48,7 +48,7 @@ TITLES = {
     "deep": "The paper's 48 problems from pixels",
     "deep-hard": "Larger problems",
     "deep-continuous": "Continuous environments",
-    "deep-foreign": "An environment of another package",
+    "deep-foreign": "Environments of other packages",
 }
 #: What a live agent should reach: this share of DeepOracle's normalised return, with this share of rewards observed.
 LIVE_RETURN, LIVE_ANSWERS = 0.95, 0.05
@@ -57,7 +57,7 @@ CURVES = {
     "deep": ("Empty", "Hazard", "RiverSwim"),
     "deep-hard": ("Empty(rows=12, columns=12)", "DeepSea(size=12)", "DeepSea(size=30)"),
     "deep-continuous": ("Acrobot", "CartPole", "MountainCar", "PointMaze"),
-    "deep-foreign": ("MiniGrid",),
+    "deep-foreign": ("LunarLander", "MiniGrid"),
 }
 HEAD = f"""# Comparison of agents with networks
 
@@ -267,7 +267,7 @@ def paragraph(text: str) -> str:
 
 def permanence(results: Results) -> str:
     """The problems that DeepDirected solves and keeps solved."""
-    cells = results.of_agent(DIRECTED)
+    cells = results.of_agent(agents_of(results)[0])
     steps, count = max(int(cell.steps[-1]) for cell in cells), len(cells)
     failed = [cell.problem_name for cell in cells if share(cell) < SOLVED]
     early = sum(float((cell.steps_until_solved <= WITHIN).mean()) >= SOLVED for cell in cells)
@@ -301,7 +301,7 @@ def answers(results: Results) -> str:
 
 def hard(results: Results) -> str:
     """The problems that DeepDirected solves."""
-    cells = results.of_agent(DIRECTED)
+    cells = results.of_agent(agents_of(results)[0])
     failed = [cell for cell in cells if share(cell) < HARD_SOLVED]
     names = ", ".join(f"{label(results, cell.environment, cell.monitor)} ({share(cell):.0%})" for cell in failed)
     return paragraph(
@@ -312,13 +312,14 @@ def hard(results: Results) -> str:
 
 def hidden(results: Results) -> str:
     """For problems with hidden rewards, the best rival among those that pass the Full column."""
-    rows, valid, failing = [], 0, 0
+    rows, valid, failing, own = [], 0, 0, agents_of(results)[0]
     for environment, monitor in results.problems:
         full = [cell for name in results.monitors if kind(name) == "Full"
                 for cell in results.of_problem(environment, name)]  # fmt: skip
-        passing = {cell.agent for cell in full if share(cell) >= SOLVED}.difference((DIRECTED, *REFERENCES))
+        passing = {cell.agent for cell in full
+                   if share(cell) >= SOLVED and kind(cell.agent) not in (DIRECTED, *REFERENCES)}  # fmt: skip
         cells = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
-        if kind(monitor) == "Full" or not full or DIRECTED not in cells:
+        if kind(monitor) == "Full" or not full or own not in cells:
             continue
         rivals = sorted(passing & cells.keys(), key=lambda agent: -share(cells[agent]))
         valid, failing = valid + bool(rivals), failing + bool(rivals and share(cells[rivals[0]]) <= FAILED)
@@ -326,7 +327,7 @@ def hidden(results: Results) -> str:
         if rivals:
             best = f"{results.labels[rivals[0]]}, {share(cells[rivals[0]]):.0%}"
         passed = ", ".join(results.labels[agent] for agent in agents_of(results) if agent in passing) or "none"
-        rows.append([label(results, environment, monitor), f"{share(cells[DIRECTED]):.0%}", best, passed])
+        rows.append([label(results, environment, monitor), f"{share(cells[own]):.0%}", best, passed])
     text = (
         f"**The best rival that passes the Full column solves at most {FAILED:.0%} of the seeds in {failing} of "
         f"{len(rows)} problems with hidden rewards**"

@@ -183,7 +183,7 @@ def test_nothing_is_written_without_results(pages, tmp_path):
 
 def test_missing_runs_and_earlier_versions_are_named(pages, page, tmp_path, monkeypatch):
     text, _, _ = page
-    assert "Not all runs were made: Directed has results in 6 of 48 problems." in text
+    assert "Not all runs were made: Directed has results in 6 of 48 problems, with 5 of 30 seeds." in text
     monkeypatch.setattr(pages, "DIRECTED", "Directed")
     given = monmdp.Sweep(["Loop"], ["Full", "Ask", "Button"], ["Directed", "Naive"], seeds=2, steps=50, points=2)
     monkeypatch.setitem(PRESETS, "deep", given)

@@ -128,7 +128,7 @@ class LunarLander(LiveWorld):
 
     rewards = (-1.5, 1.5)
     values = (-3.0, 3.0)
-    steps = 40_000
+    steps = 20_000
 
     def make(self) -> gymnasium.Env[Any, Any]:
         try:
