@@ -88,7 +88,8 @@ def scale(codes: Codes | ExactCodes) -> Scale:
     """The scale of the prototypes so far."""
     if isinstance(codes, ExactCodes):
         variance = codes.squares / (codes.n * len(codes.mean))
-        return Scale(codes.mean, jax.lax.rsqrt(variance + SMALLEST))
+        factor = jax.lax.rsqrt(variance + SMALLEST)
+        return Scale(codes.mean, jnp.where(jnp.isinf(variance), jnp.nan, factor))  # not 0, which would hide pictures
     used = (codes.counts > 0)[:, None]
     mean = (used * codes.prototypes).sum(0) / used.sum()
     variance = (used * (codes.prototypes - mean) ** 2).sum() / (used.sum() * len(mean))
