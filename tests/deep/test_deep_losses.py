@@ -308,10 +308,13 @@ def test_monitor_states_are_about_as_large_as_pictures(n_states, size):
 
 
 def test_replay_is_balanced_between_pairs():
-    pairs, counts = np.array([0] * 90 + [1] * 9 + [2] + [0] * 20), np.array([90, 9, 1])
+    pairs, counts = np.random.default_rng(0).permutation([0] * 90 + [1] * 9 + [2]), np.array([90, 9, 1])
+    pairs, reweighted = np.concatenate([pairs, np.zeros(20, int)]), jax.jit(replay.reweighted)
     for balance in (0.0, 0.5, 1.0):
-        allowed = np.arange(120) < 100
-        weights = replay.weights(jnp.array(pairs), jnp.array(counts), allowed, balance)
+        weights = jnp.zeros(120)
+        for t, pair in enumerate(pairs[:100]):
+            count = (pairs[: t + 1] == pair).sum()
+            weights = reweighted(weights, pairs, pair, count, np.arange(120) <= t, balance)
         drawn = np.asarray(replay.draw(jax.random.key(0), weights, 20_000))
         assert drawn.max() < 100
         expected = counts**-balance * counts

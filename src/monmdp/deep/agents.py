@@ -134,7 +134,7 @@ class DeepAgent(Agent):
             raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
 
     def memory_bytes(self, world: World, steps: int, n_numbers: int = 1024, n_codes: int | None = None) -> int:
-        """Approximate size of one run: six copies of its networks, fixed ones, 24 numbers per step, and batches.
+        """Approximate size of one run: six copies of its networks, fixed ones, 26 numbers per step, and batches.
 
         n_numbers: those of an observation. n_codes: by default one per environment state.
         """
@@ -150,7 +150,7 @@ class DeepAgent(Agent):
         weights = 6 * ((2 + self.directed + (features > 0)) * hidden + last * outputs)
         weights += (fixed > 0) * hidden + last * fixed
         batch = self.batch * (n_numbers + outputs)
-        return 4 * (weights + 24 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
+        return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""

@@ -31,6 +31,7 @@ from monmdp.deep.learner import Seen, decide, remember
 from monmdp.deep.learning import learn
 from monmdp.deep.observations import Observations, Singles
 from monmdp.deep.policy import Policy
+from monmdp.deep.replay import reweighted
 from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, for_unit_vectors, joined, scaled
 from monmdp.deep.world import Sizes
 from monmdp.errors import MonMDPError, shown
@@ -248,16 +249,22 @@ def turn(
     return table, memory, copy
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def answer(plan: Plan, memory: Memory, step: jax.Array, reward: jax.Array) -> Memory:
+@partial(jax.jit, static_argnums=0, donate_argnums=2)
+def answer(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array, reward: jax.Array) -> Memory:
     """The reward of an earlier step becomes known."""
     history, n_monitor_actions = memory.history, plan.n_actions // plan.n_env_actions
-    asked = history.monitor[step] * n_monitor_actions + history.action[step] % n_monitor_actions
+    env_pair, asked = history.env_pair[step], history.monitor[step] * n_monitor_actions
+    asked += history.action[step] % n_monitor_actions
+    history = history._replace(
+        env_reward=history.env_reward.at[step].set(reward), known=history.known.at[step].set(True)
+    )
+    visits = memory.reward_visits.at[env_pair].add(1)
     return memory._replace(
-        history=history._replace(
-            env_reward=history.env_reward.at[step].set(reward), known=history.known.at[step].set(True)
+        history=history,
+        reward_weights=reweighted(
+            memory.reward_weights, history.env_pair, env_pair, visits[env_pair], history.known, numbers.balance
         ),
-        reward_visits=memory.reward_visits.at[history.env_pair[step]].add(1),
+        reward_visits=visits,
         shown=memory.shown.at[asked].add(1),
     )
 
@@ -373,7 +380,7 @@ class HostRun(DeepJob):
                 for earlier in self._copies.answers(transition):
                     tally = tally._replace(observed=tally.observed + 1)
                     if not self.agent.sees_everything:
-                        memory = answer(plan, memory, earlier.step, earlier.proxy_reward)
+                        memory = answer(plan, numbers, memory, earlier.step, earlier.proxy_reward)
             report(step)
             ends, beta = self._ends(memory, step)
             tally = tally._replace(visited=int((ends["visit_counts"] > 0).sum()))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from monmdp.deep.acting import Choice, act, goal_counts, recorded_values, reward_values
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.learning import learn
-from monmdp.deep.replay import History, with_step
+from monmdp.deep.replay import History, reweighted, with_step
 from monmdp.deep.state import (
     Memory,
     Numbers,
@@ -103,11 +103,20 @@ def remember(
         missed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))
         place = state, action // (plan.n_actions // plan.n_env_actions)
         memory = memory._replace(missed=memory.missed.at[place].add(missed.astype(jnp.int32)))
+    history = jax.tree.map(lambda array, value: array.at[step].set(value), memory.history, entry)
+    visits = memory.visits.at[here, choice.action].add(1)
+    reward_visits = memory.reward_visits.at[env_pair].add(known.astype(jnp.int32))
+    past, balance = jnp.arange(plan.steps) <= step, numbers.balance
+    count, known_count = visits[here, choice.action], reward_visits[env_pair]
     return memory._replace(
-        history=jax.tree.map(lambda array, value: array.at[step].set(value), memory.history, entry),
+        history=history,
+        weights=reweighted(memory.weights, history.pair, entry.pair, count, past, balance),
+        reward_weights=reweighted(
+            memory.reward_weights, history.env_pair, env_pair, known_count, history.known, balance
+        ),
         codes=codes,
-        visits=memory.visits.at[here, choice.action].add(1),
-        reward_visits=memory.reward_visits.at[env_pair].add(known.astype(jnp.int32)),
+        visits=visits,
+        reward_visits=reward_visits,
         env_outcomes=with_outcome(memory.env_outcomes, env_pair, next_code, jnp.where(known, seen.env_reward, jnp.nan)),
         monitor_outcomes=with_outcome(
             memory.monitor_outcomes, monitor_pair, jnp.where(seen.terminated, -1, seen.monitor), seen.monitor_reward

@@ -18,7 +18,7 @@ from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import reach_loss, reach_targets
-from monmdp.deep.replay import History, draw, some_step, weights
+from monmdp.deep.replay import History, draw, some_step
 from monmdp.deep.rewards import modelled_rewards, reward_loss
 from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_visits, joined, picture, possible, scaled
 from monmdp.deep.values import double_targets, q_loss, q_targets
@@ -48,9 +48,9 @@ Loss = Callable[[Layers], jax.Array]
 def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memory:
     """One update of all networks from replay, after `step` + 1 steps."""
     keys = jax.random.split(jax.random.fold_in(memory.key, 2 * step + 1))
-    batch = new_batch(plan, numbers, memory, keys[0], step)
+    batch = new_batch(plan, numbers, memory, keys[0])
     bonus = numbers.bonus / jnp.sqrt(jnp.maximum(memory.visits.ravel()[batch.entries.pair], 1))
-    losses: dict[str, Loss] = {"reward": reward_learning(plan, numbers, memory, keys[1], step)}
+    losses: dict[str, Loss] = {"reward": reward_learning(plan, numbers, memory, keys[1])}
     if plan.features:
 
         def novelty(predictor: Layers) -> jax.Array:
@@ -86,11 +86,10 @@ def replayed(numbers: Numbers, memory: Memory, rows: jax.Array, clocks: jax.Arra
     return scaled(memory.codes, jax.vmap(partial(picture, numbers, memory.key))(rows, clocks))
 
 
-def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Batch:
+def new_batch(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array) -> Batch:
     """A batch of the steps so far."""
-    history, past = memory.history, jnp.arange(plan.steps) <= step
-    chosen = draw(key, weights(history.pair, memory.visits.ravel(), past, numbers.balance), plan.batch)
-    entries, other = jax.tree.map(lambda array: array[chosen], history), jax.random.fold_in(key, 1)
+    chosen, other = draw(key, memory.weights, plan.batch), jax.random.fold_in(key, 1)
+    entries = jax.tree.map(lambda array: array[chosen], memory.history)
     if plan.live and plan.directed and plan.n_monitor_states == 1:
         entries = with_any_monitor_action(plan, memory, entries, other)
     pictures = replayed(numbers, memory, entries.picture, chosen)
@@ -220,14 +219,13 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
     return lambda layers: members_loss(layers, prior, scale, batch.inputs, entries.action, targets, own, bins)
 
 
-def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array, step: jax.Array) -> Loss:
+def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array) -> Loss:
     """The loss of R̂, from a batch of the steps so far whose reward is known."""
     history, bins = memory.history, numbers.reward_bins
-    known = history.known & (jnp.arange(plan.steps) <= step)
-    chosen = draw(key, weights(history.env_pair, memory.reward_visits, known, numbers.balance), plan.batch)
+    chosen = draw(key, memory.reward_weights, plan.batch)
     pictures = replayed(numbers, memory, history.picture[chosen], chosen)
     actions = history.action[chosen] // (plan.n_actions // plan.n_env_actions)
-    rewards, any_known = history.env_reward[chosen], jnp.full(plan.batch, known.any(), jnp.float32)
+    rewards, any_known = history.env_reward[chosen], jnp.full(plan.batch, memory.shown.any(), jnp.float32)
     if not plan.models:
         return lambda layers: reward_loss(layers, pictures, actions, rewards, any_known, bins)
     targets, used = (jnp.tile(each[:, None], plan.models) for each in (rewards, any_known))

@@ -54,10 +54,15 @@ def draw(key: jax.Array, weights: jax.Array, n: int) -> jax.Array:
     return jnp.minimum(jnp.searchsorted(cumulative, places, side="right", method=method), len(weights) - 1)
 
 
-def weights(pairs: jax.Array, counts: jax.Array, allowed: jax.Array, balance: jax.Array) -> jax.Array:
-    """N(pair)^(−ω) of steps with these pairs [steps], 0 where not allowed [steps]; counts [pairs]."""
-    rare = jnp.maximum(counts, 1).astype(jnp.float32) ** -balance
-    return jnp.where(allowed, rare[pairs], 0.0)
+def reweighted(
+    weights: jax.Array, pairs: jax.Array, pair: jax.Array, count: jax.Array, allowed: jax.Array, balance: jax.Array
+) -> jax.Array:
+    """Weights N(pair)^(−ω) of steps with pairs [steps], after one pair has come up; count: how often by now.
+
+    allowed [steps]: which of its steps may be drawn. To count all steps of all pairs again would take longer.
+    """
+    rare = jnp.maximum(count, 1).astype(jnp.float32) ** -balance
+    return jnp.where(allowed & (pairs == pair), rare, weights)
 
 
 def with_step(steps: jax.Array, pair: jax.Array, counts: jax.Array, step: jax.Array) -> jax.Array:

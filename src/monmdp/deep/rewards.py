@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 
 from monmdp.deep.networks import Layers
-from monmdp.deep.values import q_loss, q_values
+from monmdp.deep.values import q_loss, value_of
 
 
 def modelled_rewards(
     layers: Layers, pictures: jax.Array, actions: jax.Array, seen: jax.Array, lowest: jax.Array, bins: jax.Array
 ) -> jax.Array:
     """R̂ [n] of pictures and environment actions [n]; seen [n]: whether that reward was ever observed."""
-    model = q_values(layers, pictures, bins)[jnp.arange(len(actions)), actions]
-    return jnp.where(seen, model, lowest)
+    return jnp.where(seen, value_of(layers, pictures, actions, bins), lowest)
 
 
 #: The same as the loss of Q, with observed rewards as targets.

@@ -133,6 +133,7 @@ class Memory(NamedTuple):
     observed; seen [goals]: whether the agent acted there. episode: its number.
     env_outcomes [codes * environment actions]: codes and rewards after environment pairs. monitor_outcomes [monitor
     states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards.
+    weights, reward_weights [steps]: those of steps in replay, and of their rewards in that of R̂, if known.
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
@@ -146,6 +147,8 @@ class Memory(NamedTuple):
     fixed: dict[str, Any]
     moments: Any
     history: History
+    weights: jax.Array
+    reward_weights: jax.Array
     codes: Any  # Codes or ExactCodes
     visits: jax.Array
     reward_visits: jax.Array
@@ -211,6 +214,8 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
+        weights=jnp.zeros(plan.steps),
+        reward_weights=jnp.zeros(plan.steps),
         codes=new_exact_codes(n_rows, n_numbers) if plan.exact else new_codes(plan.n_codes, n_numbers),
         visits=jnp.zeros((plan.n_goals, plan.n_actions), jnp.int32),
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),

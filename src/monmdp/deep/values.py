@@ -35,6 +35,12 @@ def double_targets(
     return rewards + discounts * ahead
 
 
+def value_of(layers: Layers, inputs: jax.Array, actions: jax.Array, bins: jax.Array) -> jax.Array:
+    """Values [...] of one action [...] each; faster than those of all."""
+    logits = q_logits(layers, inputs, len(bins))
+    return heads.value(jnp.take_along_axis(logits, actions[..., None, None], -2)[..., 0, :], bins)
+
+
 def q_targets(
     layers: Layers,
     slow: Layers,
@@ -45,8 +51,8 @@ def q_targets(
     bins: jax.Array,
 ) -> jax.Array:
     """Targets [...]; slow: the target network; discounts [...]: γ, or 0 after termination; possible [A]: actions."""
-    q, slow_q = q_values(layers, next_inputs, bins), q_values(slow, next_inputs, bins)
-    return double_targets(q, slow_q, rewards, discounts, possible)
+    best = best_action(q_values(layers, next_inputs, bins), possible)
+    return rewards + discounts * value_of(slow, next_inputs, best, bins)
 
 
 def q_loss(
