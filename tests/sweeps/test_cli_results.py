@@ -62,6 +62,16 @@ def test_variants_are_listed_with_what_differs(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "table.md").read_text().splitlines()[2].startswith("| Naive(alpha=0.05, epsilon=0.05) |")
 
 
+def test_long_names_are_below_the_table(tmp_path, capsys, monkeypatch):
+    """At 80 columns, one line per cell; two agents that differ in options only keep them."""
+    long, variants = "Naive(alpha=0.05, epsilon=0.1, initial_q=-1.0)", ("Oracle(epsilon=0.1)", "Oracle(epsilon=0.2)")
+    monmdp.run_sweep(monmdp.Sweep(["Loop"], ["Full"], [long, *variants], seeds=3, steps=40, points=2), tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.strip() for line in output_of(capsys, "results", str(tmp_path)).splitlines()]
+    assert [line.split("  ")[0] for line in lines if "±" in line][1:] == ["Naive", *variants]
+    assert lines[-1] == f"Naive: {long}"
+
+
 def test_as_json(folder, capsys):
     listed = json.loads(output_of(capsys, "results", str(folder), "--json"))
     assert (listed["runs"], len(listed["cells"]), listed["damaged"]) == (24, 8, [])

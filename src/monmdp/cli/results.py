@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ DETAIL_COLUMNS = ("about", "measured", "bound", "verdict")
 CLAIM_CELLS, DETAIL_CELLS = attrgetter(*CLAIM_COLUMNS), attrgetter(*DETAIL_COLUMNS)
 CONFIRMED, UNKNOWN = "confirmed", "not enough data"
 VERDICTS = {CONFIRMED: "green", "not confirmed": "red", UNKNOWN: "yellow"}
+#: Longer names are shown without their options in a terminal, and with them below the table.
+LONG_NAME = 30
 VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {out}/wandb/offline-run-*"}
 
 
@@ -38,8 +41,8 @@ VIEWERS = {"tensorboard": "tensorboard --logdir {out}", "wandb": "wandb sync {ou
 class Results(Command):
     """Show the final return of every agent in a results folder.
 
-    The return is the mean over runs ± its 95% interval. Names show the options that differ in this folder; columns
-    that would have one value are in the title.
+    The return is the mean over runs ± its 95% interval. Names show the options that differ in this folder, long ones
+    below the table; columns that would have one value are in the title.
 
     Examples: monmdp results results --out table.csv
               monmdp results results --verify
@@ -77,7 +80,10 @@ class Results(Command):
             print_json({"runs": runs, "bytes": size, "cells": cells, "damaged": results.damaged})
         else:
             title = ", ".join([f"{self.folder}: {plural(runs, 'run')}", readable(size), *common])
-            console.print(terminal(header, rows, title, align))
+            brief = _brief({name for names in labels for name in names})
+            console.print(terminal(header, [[brief.get(cell, cell) for cell in row] for row in rows], title, align))
+            for name, short in brief.items():
+                print_line(console, f"{short}: {name}")
             print_warnings(console, results.damaged)
         if self.out is not None:
             options = [[values[cell.identity] for values in results.options.values()] for cell in chosen]
@@ -112,9 +118,20 @@ def _table(cells: list[dict[str, Any]], labels: list[list[str]]) -> tuple[list[s
     rows = []
     for cell, row in zip(cells, settings, strict=True):
         mean, half, solved = cell["final_return"], cell["final_return_ci"], cell["solved"]
-        outcome = "–" if mean is None else f"{mean:.3f}" if half is None else f"{mean:.3f} ± {half:.3f}"
-        rows.append([*(row[i] for i in shown), outcome, "–" if solved is None else f"{solved:.0%}"])
-    return [*(header[i] for i in shown), "return ± 95%", "solved"], rows, common
+        digits = 3 if mean is None or abs(mean) < 100.0 else 1
+        outcome = " ± ".join(f"{value:.{digits}f}" for value in (mean, half) if value is not None)
+        rows.append([*(row[i] for i in shown), outcome or "–", "–" if solved is None else f"{solved:.0%}"])
+    header = [*(header[i] for i in shown), "return ± 95%", "solved"]
+    if all(cell["solved"] is None for cell in cells):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return header, rows, common
+
+
+def _brief(names: set[str]) -> dict[str, str]:
+    """Long names → the same without options, where that says which one is meant."""
+    brief = {name: name.partition("(")[0] for name in sorted(names) if "(" in name}
+    count = Counter([*brief.values(), *names])
+    return {name: short for name, short in brief.items() if len(name) > LONG_NAME and count[short] == 1}
 
 
 def _verify(results: StoredResults, messages: Console) -> None:
