@@ -33,10 +33,9 @@ from monmdp.world import World
 
 #: Features of a pair, if novelty is distilled.
 FEATURES = 16
-#: Measured on one core: seconds of an update and of a recording point, for the default networks and Empty + Ask.
-STEP_SECONDS, POINT_SECONDS = 6e-3, 3e-3
-#: What a head adds to that, as a fraction.
-HEAD_COST = 0.1
+#: Measured on one core, Empty and larger problems with Ask and Level: seconds of a product of two numbers in an update,
+#: of a step beside these, and of a recording point; pictures have about TYPICAL_NUMBERS numbers.
+PRODUCT_SECONDS, STEP_SECONDS, POINT_SECONDS, TYPICAL_NUMBERS = 2e-11, 1e-3, 3e-3, 512
 
 
 def sizes(value: Any, what: str) -> None:
@@ -134,27 +133,37 @@ class DeepAgent(Agent):
             raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
 
     def memory_bytes(self, world: World, steps: int, n_numbers: int = 1024, n_codes: int | None = None) -> int:
-        """Approximate size of one run: six copies of its networks, fixed ones, 26 numbers per step, and batches.
+        """Approximate size of one run: six copies of its networks, or seven, 26 numbers per step, and batches.
 
         n_numbers: those of an observation. n_codes: by default one per environment state.
         """
         n_codes = world.n_env_states if n_codes is None else n_codes
-        goal_pairs = n_codes * world.n_monitor_states * world.n_actions
-        n_actions, env_actions = world.n_actions, world.n_actions // world.n_monitor_actions
-        heads, models, features = getattr(self, "heads", 0), getattr(self, "n", 0), self.features * n_actions
-        outputs = self.bins * (max(heads, 1) * n_actions + max(models * env_actions, n_actions))
-        outputs += goal_pairs * self.directed + features
-        fixed = heads * n_actions + models * env_actions + features
-        layers = (n_numbers + world.n_monitor_states, *self.hidden)
-        hidden, last = sum(before * size for before, size in pairwise(layers)), self.hidden[-1]
-        weights = 6 * ((2 + self.directed + (features > 0)) * hidden + last * outputs)
-        weights += (fixed > 0) * hidden + last * fixed
-        batch = self.batch * (n_numbers + outputs)
-        return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * goal_pairs)
+        hidden, outputs = self._weights(world, n_numbers, n_codes)
+        copies = 7 if self.features or hasattr(self, "prior_scale") else 6
+        weights = copies * (len(outputs) * hidden + sum(outputs.values()))
+        batch = self.batch * (n_numbers + sum(outputs.values()) // self.hidden[-1])
+        pairs = n_codes * world.n_monitor_states * world.n_actions
+        return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * pairs)
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""
-        return STEP_SECONDS * (1.0 + HEAD_COST * getattr(self, "heads", 0)) / self.every, POINT_SECONDS
+        hidden, outputs = self._weights(world, TYPICAL_NUMBERS, world.n_env_states)
+        passes = dict.fromkeys(outputs, 4) | {"q": 7 if world.n_monitor_actions > 1 else 5}
+        products = self.batch * sum(passes[name] * (hidden + last) for name, last in outputs.items())
+        return STEP_SECONDS + PRODUCT_SECONDS * products / self.every, POINT_SECONDS
+
+    def _weights(self, world: World, n_numbers: int, n_codes: int) -> tuple[int, dict[str, int]]:
+        """The number of weights of a network's hidden layers, and of the last layer of each network that is trained."""
+        n_actions, env_actions = world.n_actions, world.n_actions // world.n_monitor_actions
+        outputs = {
+            "q": self.bins * max(getattr(self, "heads", 0), 1) * n_actions,
+            "reward": self.bins * max(getattr(self, "n", 0), 1) * env_actions,
+            "reach": n_codes * world.n_monitor_states * n_actions * self.directed,
+            "predictor": self.features * n_actions,
+        }
+        layers = (n_numbers + world.n_monitor_states, *self.hidden)
+        hidden = sum(before * size for before, size in pairwise(layers))
+        return hidden, {name: n * self.hidden[-1] for name, n in outputs.items() if n}
 
 
 @dataclass(frozen=True, kw_only=True)
