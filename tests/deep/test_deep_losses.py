@@ -107,6 +107,10 @@ def test_bins_are_even_in_symlog_and_contain_their_range():
     np.testing.assert_allclose(gaps, gaps[0], rtol=1e-4)
     first = heads.value(heads.near_zero(jnp.array(bins)), jnp.array(bins))
     assert abs(first) < 0.01 * 103.0
+    for low, high in ((0.0, 1.0), (-20.0, 1.0)):  # 0.02 apart or less, if their number is not given
+        gaps = np.diff(np.sign(bins := heads.new_bins(low, high, None)) * np.log1p(np.abs(bins)))
+        assert 0.019 < gaps.min() <= gaps.max() < 0.0201
+    assert len(heads.new_bins(-1000.0, 1.0, None)) == 256
 
 
 def test_q_targets_and_loss(batch):
@@ -435,10 +439,10 @@ def test_goals():
     assert int(goals.least_visits(counts, seen)) == 1
     reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
     free, costs = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2)
-    assert int(goals.choose_goal(counts, seen, reach, 1, free)) == 4  # it is there: state 1, action 0
-    assert int(goals.choose_goal(counts, seen, reach, 2, free)) == 15  # the closest of (0, 1), (0, 3), (1, 0), (3, 3)
-    assert int(goals.choose_goal(counts, seen, reach, 0, free)) == 1  # it is there: the first of two
-    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, reach, 0, costs)) == 2  # the cheapest of three
+    assert int(goals.choose_goal(counts, seen, reach, 1, free, 9)) == 4  # it is there: state 1, action 0
+    assert int(goals.choose_goal(counts, seen, reach, 2, free, 9)) == 15  # the closest of four
+    assert int(goals.choose_goal(counts, seen, reach, 0, free, 9)) == 1  # it is there: the first of two
+    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, reach, 0, costs, 9)) == 2  # the cheapest of three
     assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
     assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
     assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
@@ -446,6 +450,15 @@ def test_goals():
     assert int(goals.toward(4, reach, 1, free[0], 0.025)) == 0  # the action of the goal
     assert float(goals.ratio(8, jnp.array(4))) == pytest.approx(np.log(10) / 4)
     assert np.isinf(goals.ratio(8, jnp.array(0)))
+
+
+def test_goals_out_of_reach_are_chosen_when_all_others_were_visited_often_enough():
+    """From state 0, state 1 is near and state 2 cannot be reached; (2, 1) was visited least, then (0, 1) and (1, 0)."""
+    counts, seen, free = jnp.array([[5, 4], [4, 9], [7, 1]]), jnp.ones(3, bool), jnp.zeros((1, 2))
+    reach = jnp.array([[0.0, 0.9, 0.001], [0.0, 0.2, 0.002]])
+    for enough, goal in ((9, 1), (5, 1), (4, 5), (0, 5)):
+        assert int(goals.choose_goal(counts, seen, reach, 0, free, enough)) == goal
+    assert int(goals.choose_goal(counts, seen, jnp.full((2, 3), 0.5), 0, free, 9)) == 5  # all are within reach
 
 
 def test_monitor_states_are_reached_apart_from_codes():

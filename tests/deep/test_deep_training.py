@@ -373,7 +373,7 @@ def test_the_preset_has_the_papers_problems_and_all_agents_from_pixels():
     assert {(one["steps"], one["agent_options"]["observe"]) for one in settings} == {(20_000, "pixels")}
     assert {request.seeds for request in requests} == {tuple(range(30))}
     networks = [request for request in requests if request.job.run_settings["agent_class"] in DEEP]
-    assert all(60 < request.seconds / 30 < 300 for request in networks)  # on one core, a run was measured with 101 s
+    assert all(40 < request.seconds / 30 < 300 for request in networks)  # on one core; Empty + Ask was measured with 50 s
 
 
 def test_a_job_can_be_stopped_and_sent_to_another_process(problem):
@@ -427,6 +427,24 @@ def test_a_run_that_diverges_is_an_error_and_is_not_saved(problem, tmp_path):
 def test_bad_observations(problem, observe, message):
     with pytest.raises(MonMDPError, match=message):
         monmdp.train(problem, "DeepDirected", observe=observe, steps=10)
+
+
+def test_bins_by_the_range_of_values():
+    """Values reach down to −2, as with a cost of 0.2 for ever and γ = 0.9, and rewards only to 0."""
+    curves = monmdp.train(
+        monmdp.make("Loop", "Ask", discount=0.9),
+        "DeepNaive(bins=None, hidden=(8,), batch=4)",
+        steps=20,
+        seeds=1,
+        points=1,
+    )
+    policy = curves.policy()
+    gaps = np.diff(np.sign(policy.bins) * np.log1p(np.abs(policy.bins)))
+    assert gaps.max() < 0.0201
+    assert -4.0 < policy.bins[0] < -2.0
+    assert 1.0 < policy.bins[-1] < 1.5
+    table = observations(curves.problem, "pixels").table
+    np.testing.assert_allclose(policy.q(table, np.zeros(len(table), int)), curves.q[0], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("options", ["hidden=7", "hidden=()", "hidden=(0,)", "batch=0", "bins=1", "learning_rate=0",

@@ -74,7 +74,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
         reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
         greedy = best_action(q, allowed & (costs[0] == costs.min()))
-    goal, age = current_goal(numbers, memory, counts, costs, reach, here)
+    goal, age = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
     way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
     # where environment and monitor are explored apart, random moves are those of the environment, and ask no questions
     moves = anything - anything % n_monitor_actions + way % n_monitor_actions
@@ -100,11 +100,19 @@ def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, 
 
 
 def current_goal(
-    numbers: Numbers, memory: Memory, counts: jax.Array, costs: jax.Array, reach: jax.Array, here: jax.Array
+    plan: Plan,
+    numbers: Numbers,
+    memory: Memory,
+    counts: jax.Array,
+    costs: jax.Array,
+    reach: jax.Array,
+    here: jax.Array,
+    step: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """The goal that the agent keeps, or else a new one, and its age."""
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs))
+    enough = jnp.zeros(()) if plan.live else ratio(step, numbers.beta_bar)  # live, missed goals count as visited
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs, enough))
     return goal, jnp.where(keeps, memory.goal_age, 0)
 
 

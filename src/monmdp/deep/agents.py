@@ -34,8 +34,10 @@ from monmdp.world import World
 #: Features of a pair, if novelty is distilled.
 FEATURES = 16
 #: Measured on one core, Empty and larger problems with Ask and Level: seconds of a product of two numbers in an update,
-#: of a step beside these, and of a recording point; pictures have about TYPICAL_NUMBERS numbers.
-PRODUCT_SECONDS, STEP_SECONDS, POINT_SECONDS, TYPICAL_NUMBERS = 2e-11, 1e-3, 3e-3, 512
+#: of a step beside these, and of a recording point.
+PRODUCT_SECONDS, STEP_SECONDS, POINT_SECONDS = 2e-11, 1e-3, 3e-3
+#: Numbers of a picture, and bins by the range of values, for these estimates.
+TYPICAL_NUMBERS, TYPICAL_BINS = 512, 200
 
 
 def sizes(value: Any, what: str) -> None:
@@ -63,7 +65,8 @@ class DeepAgent(Agent):
     balance: replay draws a transition with probability ∝ 1 / N(s,a)^balance: 0 all steps alike, 1 all pairs alike.
     tracking: fraction of the way to the networks that target networks go at every update at the start; it falls along
     the same cosine to last_tracking times that value.
-    bins: bins of a value's distribution.
+    bins: bins of a value's distribution; None for one per 0.02 of their range in sign(v) log(1 + |v|), at most 256;
+    live, None is 9.
     minimum_reward: lower bound of rewards, assumed where none was observed; by default the paper's on its problems,
     else the smallest visible reward.
     codes: codes of observations, for counts; by default one per state, live 100 or the number of discrete observations.
@@ -81,7 +84,7 @@ class DeepAgent(Agent):
     balance: Probability = 0.5
     tracking: Probability = 0.05
     last_tracking: Probability = 0.1
-    bins: Bins = 51
+    bins: Bins | None = 51
     minimum_reward: float | None = None
     codes: Count | None = None
     code_radius: NonNegative | None = None
@@ -155,9 +158,10 @@ class DeepAgent(Agent):
     def _weights(self, world: World, n_numbers: int, n_codes: int) -> tuple[int, dict[str, int]]:
         """The number of weights of a network's hidden layers, and of the last layer of each network that is trained."""
         n_actions, env_actions = world.n_actions, world.n_actions // world.n_monitor_actions
+        bins = TYPICAL_BINS if self.bins is None else self.bins
         outputs = {
-            "q": self.bins * max(getattr(self, "heads", 0), 1) * n_actions,
-            "reward": self.bins * max(getattr(self, "n", 0), 1) * env_actions,
+            "q": bins * max(getattr(self, "heads", 0), 1) * n_actions,
+            "reward": bins * max(getattr(self, "n", 0), 1) * env_actions,
             "reach": n_codes * world.n_monitor_states * n_actions * self.directed,
             "predictor": self.features * n_actions,
         }
@@ -188,6 +192,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
+    revision = 2
     directed: ClassVar[bool] = True
 
 

@@ -2,6 +2,7 @@
 
 goal = among the pairs (g, a) with the smallest n(g, a), one with the largest max_b Ŝ(o, b; g), of these the cheapest
 β = log(t + 2) / n(goal); the agent explores while β > β̄
+only goals with max_b Ŝ(o, b; g) ≥ h are chosen, if one of them has β > β̄: others are out of reach in this episode
 toward the goal: a if the agent is in g, else of all b with Ŝ(o, b; g) ≥ (1 − δ) max Ŝ the cheapest, and of these one
 with the largest Ŝ; δ = (1 − γ_S) / 2, half a step
 
@@ -22,6 +23,8 @@ import jax.numpy as jnp
 
 #: κ: a visit in a monitor state, or an observed reward, counts as this number of visits.
 WEIGHT = 10
+#: h, less than the smallest Ŝ of a goal that can be reached, before anything is known of it and after.
+HOPE = 0.01
 #: Costs decide between goals that are equally close up to this.
 SMALLEST = 1e-3
 
@@ -36,12 +39,17 @@ def ratio(step: jax.Array, least: jax.Array) -> jax.Array:
     return jnp.log(step + 2.0) / least
 
 
-def choose_goal(counts: jax.Array, seen: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array) -> jax.Array:
+def choose_goal(
+    counts: jax.Array, seen: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, enough: jax.Array
+) -> jax.Array:
     """The goal pair.
 
-    reach [A, goals]: Ŝ from here; here: the goal that the agent is in, which it has reached; costs [monitor states, A].
+    reach [A, goals]: Ŝ from here; here: the goal that the agent is in, which it has reached; costs [monitor states, A];
+    enough: the count from which on a pair need not be a goal.
     """
     closeness = jnp.where(jnp.arange(len(seen)) == here, 1.0, reach.max(0))
+    near = seen & (closeness >= HOPE)
+    seen = jnp.where(least_visits(counts, near) < enough, near, seen)
     rarest = (counts == least_visits(counts, seen)) & seen[:, None]
     cheap = SMALLEST * costs / jnp.maximum(jnp.abs(costs).max(), 1e-9)
     scores = closeness[:, None] - jnp.tile(cheap, (len(seen) // len(costs), 1))

@@ -5,21 +5,26 @@ two-hot(x): probability (b_{k+1} − x) / (b_{k+1} − b_k) for b_k and the rest
 value of logits z: Σ_k softmax(z)_k b_k;  loss for a target x: − Σ_k two-hot(x)_k log softmax(z)_k
 """
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 #: Bins go beyond the range of values by this share of it on both sides, in symlog, so that its ends are inside.
 MARGIN = 0.1
+#: Two bins are this far apart, in symlog, if their number is not given, but there are no more than this.
+SPACING, MOST_BINS = 0.02, 256
 #: The smallest logit before any update.
 UNLIKELY = -8.0
 
 
-def new_bins(low: float, high: float, n: int) -> np.ndarray:
-    """Bins for values from `low` to `high`, [n]."""
+def new_bins(low: float, high: float, n: int | None) -> np.ndarray:
+    """Bins for values from `low` to `high`, [n]; by default as many as the range needs."""
     ends = np.sign([low, high]) * np.log1p(np.abs([low, high]))
     margin = MARGIN * max(float(ends[1] - ends[0]), 0.1)
-    even = np.linspace(ends[0] - margin, ends[1] + margin, n)
+    first, last = ends[0] - margin, ends[1] + margin
+    even = np.linspace(first, last, n or min(1 + math.ceil((last - first) / SPACING), MOST_BINS))
     return (np.sign(even) * np.expm1(np.abs(even))).astype(np.float32)
 
 

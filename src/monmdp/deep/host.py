@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 #: Codes of observations that are not discrete, unless the agent says otherwise.
 CODES = 100
+#: Bins of values, unless the agent says otherwise.
+BINS = 9
 #: The radius of codes for discrete observations and images.
 EXACT = 0.0
 #: Bins of values go beyond their range by this share of it on both sides.
@@ -306,7 +308,7 @@ class HostRun(DeepJob):
         vectors, self._title = Vectors(spaces_of(env)[0]["env"], title), title
         codes = agent.codes or vectors.n_values or CODES
         spread = 2.0 / codes ** (1.0 / vectors.middle.size) if vectors.continuous else EXACT
-        filled = agent.filled({"codes": codes, "code_radius": spread, "minimum_reward": rewards[0]})
+        filled = agent.filled({"bins": BINS, "codes": codes, "code_radius": spread, "minimum_reward": rewards[0]})
         self.agent, self.agent_name, self.seed, self.point_steps = filled, agent.name, seed, point_steps
         self.steps, self._rewards, self._values, self._tests = int(point_steps[-1]), rewards, values, tests
         self._monitor_rewards = monitor_rewards(env)

@@ -37,7 +37,7 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
         reach = reach_here(plan, numbers, memory, inputs, monitor)
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
-        goal, _ = current_goal(numbers, memory, counts, costs, reach, here)
+        goal, _ = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
 
         def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
             return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]

@@ -89,7 +89,8 @@ class DeepJob(Job):
         """Approximate size of one run."""
         n_numbers, sizes = self.numbers.observations.shape[1], self.sizes
         world = self.world._replace(n_actions=self.plan.n_actions)
-        size: int = self.agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes)
+        agent = self.agent.filled({"bins": len(self.numbers.q_bins)})
+        size: int = agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes)
         return size + 4 * (6 * sizes.outcomes + sizes.states * sizes.actions * sizes.outcomes_of_pair)
 
     @property
@@ -106,7 +107,7 @@ class DeepJob(Job):
     @cached_property
     def _program(self) -> Hashable:
         numbers, n_points = self.numbers, len(self.point_steps)  # runs are recorded at the same steps
-        shapes = numbers.observations.shape, len(numbers.q_bins), numbers.noise is None
+        shapes = numbers.observations.shape, len(numbers.q_bins), len(numbers.reward_bins), numbers.noise is None
         return self.plan, self.sizes, *shapes, n_points
 
     @cached_property
@@ -320,7 +321,7 @@ class DeepJob(Job):
 
     def _possible(self, array: np.ndarray) -> np.ndarray:
         """The outputs of the problem's own actions among all, [..., heads * actions * bins] or [..., actions]."""
-        n_bins = 1 if array.shape[-1] == self.plan.n_actions else self.agent.bins
+        n_bins = 1 if array.shape[-1] == self.plan.n_actions else len(self.numbers.q_bins)
         parts = array.reshape(*array.shape[:-1], -1, self.plan.n_actions, n_bins)[..., : self.world.n_actions, :]
         return parts.reshape(*array.shape[:-1], -1)
 

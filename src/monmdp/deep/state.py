@@ -176,7 +176,7 @@ def new_networks(
     """Networks that are trained, from three keys, and networks that never are, from the run's own key."""
     q_key, reward_key, reach_key = keys
     prior_key, novelty_key, predictor_key = jax.random.split(jax.random.fold_in(own, FIXED), 3)
-    n_numbers, n_bins = numbers.observations.shape[1], len(numbers.q_bins)
+    n_numbers = numbers.observations.shape[1]
     inputs, n_pair_features = n_numbers + plan.n_monitor_states, plan.n_actions * plan.features
     n_values, n_rewards = max(plan.heads, 1) * plan.n_actions, max(plan.models, 1) * plan.n_env_actions
     first_q, first_reward = (
@@ -184,8 +184,8 @@ def new_networks(
         jnp.tile(near_zero(numbers.reward_bins), n_rewards),
     )
     networks: dict[str, Any] = {
-        "q": new_layers(q_key, inputs, plan.hidden, n_values * n_bins, first_q),
-        "reward": new_layers(reward_key, n_numbers, plan.hidden, n_rewards * n_bins, first_reward),
+        "q": new_layers(q_key, inputs, plan.hidden, len(first_q), first_q),
+        "reward": new_layers(reward_key, n_numbers, plan.hidden, len(first_reward), first_reward),
     }
     fixed: dict[str, Any] = {}
     if plan.directed:

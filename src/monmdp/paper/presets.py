@@ -49,8 +49,8 @@ HARD = {
     "Corridor(length=60)": "Button(cell=(0, 30), action='UP')",
     "Empty(rows=18, columns=18)": "Button(cell=(0, 17), action='RIGHT')",
 }
-#: Agents there, with finer bins: values of actions differ by less than 1%, and costs of feedback widen their range.
-HARD_AGENTS = (*(f"{name}(bins=201)" for name in DEEP), *HASHED)
+#: Agents there, with bins by the range: values of actions differ by less than 1%, and costs of feedback widen it.
+HARD_AGENTS = (*(f"{name}(bins=None)" for name in DEEP), *HASHED)
 #: Agents in environments without a table, and the monitors there.
 LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, last_tracking=1.0, bins=9, codes=64"
 LIVE_AGENTS = (
