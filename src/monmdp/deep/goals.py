@@ -15,7 +15,8 @@ While what the monitor does has not varied for any (s_M, a_M), it does not depen
 and Ŝ(o, a; g) = γ_S^d max Ŝ(o, (a_E, ·); (c, ·)), with d steps from the monitor state after a_M to s_M (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
-In live training, a goal that is not reached counts as visited: n(g, a) + M(g, a_E), with M how often it was missed.
+In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed, and
+goals may be out of reach.
 """
 
 import jax
@@ -23,7 +24,7 @@ import jax.numpy as jnp
 
 #: κ: a visit in a monitor state, or an observed reward, counts as this number of visits.
 WEIGHT = 10
-#: h, less than the smallest Ŝ of a goal that can be reached, before anything is known of it and after.
+#: h: less than Ŝ of a goal of which nothing is known yet (0.02), or that 60 steps lead to (0.95⁶⁰ ≈ 0.05).
 HOPE = 0.01
 #: Costs decide between goals that are equally close up to this.
 SMALLEST = 1e-3
