@@ -36,7 +36,7 @@ fixed_layers = jax.jit(fixed_layers, static_argnums=(1, 2, 3))
 BINS = np.array([-2.0, 0.0, 1.0, 3.0])
 N_ACTIONS, N_GOALS, N_INPUTS, N_MEMBERS, N_FEATURES = 3, 5, 4, 2, 3
 ALL = jnp.ones(N_ACTIONS, bool)
-reach_targets, reach_loss = jax.jit(reach.reach_targets), jax.jit(reach.reach_loss)
+reach_logits = jax.jit(reach.reach_logits, static_argnums=(3, 4))
 
 
 def layers_of(outputs, seed=0):
@@ -138,20 +138,30 @@ def test_rewards_that_were_never_observed_have_the_lower_bound(batch):
 
 def test_reach_targets_and_loss(batch):
     x, ahead, actions = batch
-    layers, slow = layers_of(N_ACTIONS * N_GOALS, 4), layers_of(N_ACTIONS * N_GOALS, 5)
+    layers, slow = layers_of(N_ACTIONS * N_GOALS + 2, 4), layers_of(N_ACTIONS * N_GOALS + 2, 5)
     next_goals, ended = np.array([0, 1, 4, 2, 3, 0]), np.array([False, True, False, False, True, False])
     expected = np.zeros((6, N_GOALS))
     for i in range(6):
         for g in range(N_GOALS):
-            chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1]).reshape(N_ACTIONS, N_GOALS)[:, g]))
+            chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1])[0, :-2].reshape(N_ACTIONS, N_GOALS)[:, g]))
             expected[i, g] = 1.0 if next_goals[i] == g else 0.0 if ended[i] else 0.95 * chances.max()
-    targets = reach_targets(slow, ahead, jnp.array(next_goals), jnp.array(ended), 0.95, ALL)
+    logits = reach_logits(slow, ahead, ALL, N_GOALS, 1)  # one environment action, and two codes alone
+    targets = reach.reach_targets(logits.goals, jnp.array(next_goals), jnp.array(ended), 0.95)
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
+    np.testing.assert_allclose(logits.codes, forward(slow, ahead)[:, None, -2:], rtol=1e-9)
+    some = reach_logits(slow, ahead, jnp.array([True, True, False]), N_GOALS, 1)
+    assert np.all(some.goals[:, 2] == -np.inf)
+    assert np.all(some.goals[:, :2] == logits.goals[:, :2])
     visited = np.array([True, True, False, True, False])
-    p = 1.0 / (1.0 + np.exp(-forward(layers, x).reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
+    p = 1.0 / (1.0 + np.exp(-forward(layers, x)[:, :-2].reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
     entropy = -expected * np.log(p) - (1.0 - expected) * np.log(1.0 - p)
-    loss = reach_loss(layers, x, actions, targets, jnp.array(visited), ALL)
-    np.testing.assert_allclose(loss, entropy[:, visited].mean(), rtol=1e-7)
+    now = reach_logits(layers, x, ALL, N_GOALS, 1).goals[jnp.arange(6), actions]
+    np.testing.assert_allclose(
+        reach.reach_loss(now, targets, jnp.array(visited)), entropy[:, visited].mean(), rtol=1e-7
+    )
+    used = np.random.default_rng(4).random((6, N_GOALS)) < 0.5
+    np.testing.assert_allclose(reach.reach_loss(now, targets, jnp.array(used)), entropy[used].mean(), rtol=1e-7)
+    assert reach.reach_loss(now, targets, jnp.zeros(N_GOALS, bool)) == 0.0
 
 
 def test_members_of_an_ensemble_and_their_loss(batch):
@@ -233,10 +243,16 @@ def test_gradients_agree_with_finite_differences(batch):
     targets, bins = np.array([0.1, 2.0, -1.0, 0.9, 0.3, 2.5]), jnp.array(BINS)
     goal_targets, n_values = np.random.default_rng(8).uniform(size=(6, N_GOALS)), N_MEMBERS * N_ACTIONS
     prior = layers_of(n_values, 3)
+
+    def reach_of_actions(layers):
+        logits = reach_logits(layers, x, ALL, N_GOALS, 1)
+        loss = reach.reach_loss(logits.goals[jnp.arange(6), actions], goal_targets, jnp.ones(N_GOALS, bool))
+        return loss + reach.reach_loss(logits.codes[:, 0], goal_targets[:, :2], jnp.ones(2, bool))
+
     cases = {
         "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
         "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
-        "reach": (N_ACTIONS * N_GOALS, lambda w: reach_loss(w, x, actions, goal_targets, np.ones(N_GOALS), ALL)),
+        "reach": (N_ACTIONS * N_GOALS + 2, reach_of_actions),
         "members": (
             n_values * len(BINS),
             lambda w: members_loss(
@@ -466,13 +482,12 @@ def test_monitor_states_are_reached_apart_from_codes():
     following = jnp.array([[1, 0, 0], [0, 2, 1], [-1, -1, -1]])
     steps = jax.jit(goals.monitor_steps)(following)
     assert steps.tolist() == [[0, 1, 2], [1, 0, 1], [np.inf, np.inf, 0]]
-    random = np.random.default_rng(2).random((2, 3, 4, 3))  # environment and monitor actions, codes, monitor states
-    found = goals.apart(jnp.array(random.reshape(6, 12)), jnp.array(1), following, jnp.array(0.5)).reshape(2, 3, 4, 3)
-    near = random.max((1, 3))
+    near = np.random.default_rng(2).random((2, 4))  # environment actions, codes
+    found = goals.apart(jnp.array(near), jnp.array(1), following, jnp.array(0.5)).reshape(2, 3, 4, 3)
     np.testing.assert_allclose(found[:, 0], near[..., None] * [1, 0.5, 0.25])
     np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, 1])
     np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5])
-    assert not goals.apart(jnp.array(random.reshape(6, 12)), jnp.array(2), following, jnp.array(0.5)).any()
+    assert not goals.apart(jnp.array(near), jnp.array(2), following, jnp.array(0.5)).any()
 
 
 def test_pooled_counts():

@@ -67,7 +67,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
     if not plan.directed:
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
     counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
-    exploring = ratio(step, least_visits(counts, memory.seen)) > numbers.beta_bar
+    exploring = ratio(step, least_visits(counts, candidates(plan, memory))) > numbers.beta_bar
     reach = reach_here(plan, numbers, memory, inputs, here % plan.n_monitor_states)
     n_monitor_actions = plan.n_actions // plan.n_env_actions
     if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer, and no state better
@@ -86,17 +86,35 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
 
 def explored_apart(plan: Plan, memory: Memory) -> jax.Array:
     """Whether what the monitor did so far does not depend on the environment."""
-    return ~memory.monitor_outcomes.varies.any() & (plan.pools and plan.n_monitor_states > 1)
+    return ~memory.monitor_outcomes.varies.any() & (plan.n_code_goals > 0)
+
+
+def candidates(plan: Plan, memory: Memory) -> jax.Array:
+    """The states that can be goals [goals]: those in which the agent acted or, where the monitor is explored apart, all
+    codes with all monitor states in which it did."""
+    if not plan.n_code_goals:
+        return memory.seen
+    seen = memory.seen.reshape(plan.n_codes, plan.n_monitor_states)
+    product = seen.any(1, keepdims=True) & seen.any(0)
+    return jnp.where(explored_apart(plan, memory), product, seen).ravel()
 
 
 def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, monitor: jax.Array) -> jax.Array:
     """Ŝ [A, goals] of inputs [inputs] in a monitor state."""
-    reach = jax.nn.sigmoid(reach_logits(memory.networks["reach"], inputs, possible(plan, numbers)))
-    if not plan.pools or plan.n_monitor_states == 1:
-        return reach
+    allowed = possible(plan, numbers)
+    logits = reach_logits(memory.networks["reach"], inputs, allowed, plan.n_goals, plan.n_env_actions)
+    return joint_reach(plan, numbers, memory, jax.nn.sigmoid(logits.goals), jax.nn.sigmoid(logits.codes), monitor)
+
+
+def joint_reach(
+    plan: Plan, numbers: Numbers, memory: Memory, goals: jax.Array, codes: jax.Array, monitor: jax.Array
+) -> jax.Array:
+    """Ŝ [A, goals] in a monitor state: that of goals [A, goals] or, where the monitor is explored apart, from that of
+    codes alone [environment actions, codes]."""
+    if not plan.n_code_goals:
+        return goals
     following = memory.monitor_outcomes.next.reshape(plan.n_monitor_states, -1)
-    alone = apart(reach, monitor, following, numbers.goal_discount)
-    return jnp.where(explored_apart(plan, memory), alone, reach)
+    return jnp.where(explored_apart(plan, memory), apart(codes, monitor, following, numbers.goal_discount), goals)
 
 
 def current_goal(
@@ -112,7 +130,7 @@ def current_goal(
     """The goal that the agent keeps, or else a new one, and its age."""
     keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
     enough = jnp.zeros(()) if plan.live else ratio(step, numbers.beta_bar)  # live, missed goals count as visited
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, memory.seen, reach, here, costs, enough))
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), reach, here, costs, enough))
     return goal, jnp.where(keeps, memory.goal_age, 0)
 
 

@@ -162,7 +162,7 @@ class DeepAgent(Agent):
         outputs = {
             "q": bins * max(getattr(self, "heads", 0), 1) * n_actions,
             "reward": bins * max(getattr(self, "n", 0), 1) * env_actions,
-            "reach": n_codes * world.n_monitor_states * n_actions * self.directed,
+            "reach": n_codes * (world.n_monitor_states * n_actions + env_actions) * self.directed,
             "predictor": self.features * n_actions,
         }
         layers = (n_numbers + world.n_monitor_states, *self.hidden)
@@ -192,7 +192,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 2
+    revision = 3
     directed: ClassVar[bool] = True
 
 

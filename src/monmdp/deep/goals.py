@@ -12,7 +12,7 @@ answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and 
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
 While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count,
-and Ŝ(o, a; g) = γ_S^d max Ŝ(o, (a_E, ·); (c, ·)), with d steps from the monitor state after a_M to s_M (`apart`).
+and Ŝ(o, a; g) = γ_S^d Ŝ(o, a_E; c), with d steps from the monitor state after a_M to s_M (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
 In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed, and
@@ -78,12 +78,14 @@ def monitor_steps(following: jax.Array) -> jax.Array:
 
 
 def apart(reach: jax.Array, monitor: jax.Array, following: jax.Array, discount: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] in a monitor state if what the monitor does depends on monitor pairs alone; discount: γ_S."""
-    n_states, n_actions = following.shape
-    code = reach.reshape(-1, n_actions, reach.shape[1] // n_states, n_states).max((1, 3))
+    """Ŝ [A, goals] in a monitor state if what the monitor does depends on monitor pairs alone.
+
+    reach [environment actions, codes]: Ŝ of codes alone; discount: γ_S.
+    """
     after = following[monitor][:, None]
     left = jnp.where(after >= 0, monitor_steps(following)[jnp.maximum(after[:, 0], 0)], jnp.inf)
-    return (code[:, None, :, None] * (discount**left)[:, None, :]).reshape(reach.shape)
+    joint = reach[:, None, :, None] * (discount**left)[:, None, :]
+    return joint.reshape(len(reach) * len(after), -1)
 
 
 def pooled(

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from monmdp.deep.acting import current_goal, goal_counts, mean_costs, reach_here
+from monmdp.deep.acting import current_goal, goal_counts, joint_reach, mean_costs, reach_here
 from monmdp.deep.networks import network
 from monmdp.deep.replay import History
 from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, scaled
@@ -39,12 +39,26 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
         goal, _ = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
 
-        def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal
-            return array.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., goal // plan.n_actions]
+        place, n_joint = goal // plan.n_actions, plan.n_actions * plan.n_goals
+        code, goal_monitor = jnp.divmod(place, plan.n_monitor_states)
+
+        def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal and of its code
+            first, rest = jnp.split(array, [n_joint], -1)
+            parts = [first.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., place]]
+            if plan.n_code_goals:
+                parts += [rest.reshape(*array.shape[:-1], plan.n_env_actions, plan.n_codes)[..., code]]
+            return jnp.concatenate(parts, -1)
+
+        def of_state(outputs: jax.Array, monitor: jax.Array) -> jax.Array:
+            goals, codes = jnp.split(outputs[:, None], [plan.n_actions])
+            if not plan.n_code_goals:
+                return goals[:, 0]
+            return joint_reach(plan, numbers, memory, goals, codes, monitor)[:, goal_monitor]
 
         toward = [*layers[:-1], jax.tree.map(of_goal, layers[-1])]
         everywhere = joined(plan, scaled(memory.codes, numbers.observations)[device.env_state], device.monitor_state)
-        return Aim(jnp.where(memory.seen.any(), goal, -1), jax.nn.sigmoid(network(toward, everywhere)))
+        values = jax.vmap(of_state)(jax.nn.sigmoid(network(toward, everywhere)), device.monitor_state)
+        return Aim(jnp.where(memory.seen.any(), goal, -1), values)
 
     return jax.vmap(one)(numbers, device, memories)
 
@@ -58,7 +72,9 @@ def in_world(aims: Aim, world: World, plan: Plan, history: History, pairs: Integ
     place, action = divmod(int(aims.goal[0]), plan.n_actions)
     if place < 0:
         return -1, np.full(values.shape, np.nan)
-    first = int((history.pair // plan.n_actions == place).argmax())  # the first step that began there
-    state = int(pairs[first]) // world.n_actions
+    code, monitor = divmod(place, plan.n_monitor_states)
+    first = int((history.pair // plan.n_actions // plan.n_monitor_states == code).argmax())  # the first step from there
+    there = world.env_state == world.env_state[pairs[first] // world.n_actions]
+    state = int((there & (world.monitor_state == monitor)).argmax())
     values[state] = np.arange(world.n_actions) == action
     return state * world.n_actions + action, values

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from monmdp.deep.acting import Choice, act, goal_counts, recorded_values, reward_values
+from monmdp.deep.acting import Choice, act, candidates, goal_counts, recorded_values, reward_values
 from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.learning import learn
 from monmdp.deep.replay import History, reweighted, with_step
@@ -213,7 +213,7 @@ def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         inputs = joined(plan, pictures[device.env_state], device.monitor_state)
         beta: Any = jnp.nan
         if plan.directed:
-            beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), memory.seen))
+            beta = ratio(step, least_visits(goal_counts(plan, numbers, memory, step), candidates(plan, memory)))
         return Reading(
             recorded_values(plan, numbers, memory, inputs),
             reward_values(plan, numbers, memory, pictures),

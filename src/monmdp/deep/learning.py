@@ -17,7 +17,7 @@ from monmdp.deep.acting import explored_apart, head_values, reward_values
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
-from monmdp.deep.reach import reach_loss, reach_targets
+from monmdp.deep.reach import Logits, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, some_step
 from monmdp.deep.rewards import modelled_rewards, reward_loss
 from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_visits, joined, picture, possible, scaled
@@ -235,8 +235,29 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
 
 def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
     """The loss of Ŝ."""
-    entries, allowed = batch.entries, possible(plan, numbers)
-    targets = reach_targets(
-        memory.slow["reach"], batch.next_inputs, entries.next_goal, entries.terminated, numbers.goal_discount, allowed
-    )
-    return lambda layers: reach_loss(layers, batch.inputs, entries.action, targets, memory.seen, allowed)
+    entries, allowed, every = batch.entries, possible(plan, numbers), jnp.arange(plan.batch)
+    n_monitor_actions = plan.n_actions // plan.n_env_actions
+    env_actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
+
+    def logits(layers: Layers, inputs: jax.Array) -> Logits:
+        return reach_logits(layers, inputs, allowed, plan.n_goals, plan.n_env_actions)
+
+    def targets(ahead: jax.Array, following: jax.Array) -> jax.Array:
+        return reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
+
+    ahead = logits(memory.slow["reach"], batch.next_inputs)
+    wanted = targets(ahead.goals, entries.next_goal), targets(ahead.codes, entries.next_goal // plan.n_monitor_states)
+    goes_on = (memory.monitor_outcomes.next >= 0).reshape(-1, n_monitor_actions)
+    used = goes_on[entries.monitor, monitor_actions]
+    known = goes_on.any(1)[entries.next_monitor, None] | (wanted[1] == 1.0)
+    seen_codes = memory.seen.reshape(plan.n_codes, -1).any(1)
+
+    def loss(layers: Layers) -> jax.Array:
+        now = logits(layers, batch.inputs)
+        of_goals = reach_loss(now.goals[every, entries.action], wanted[0], memory.seen)
+        if not plan.n_code_goals:
+            return of_goals
+        of_codes = reach_loss(now.codes[every, env_actions], wanted[1], seen_codes & used[:, None] & known)
+        return jnp.where(explored_apart(plan, memory), of_codes, of_goals)
+
+    return loss

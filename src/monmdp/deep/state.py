@@ -63,6 +63,11 @@ class Plan(NamedTuple):
         """The number of goals: codes and monitor states."""
         return self.n_codes * self.n_monitor_states
 
+    @property
+    def n_code_goals(self) -> int:
+        """The number of codes that are goals alone: all, where environment and monitor may be explored apart."""
+        return self.n_codes * (self.pools and self.n_monitor_states > 1)
+
 
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
@@ -189,7 +194,7 @@ def new_networks(
     }
     fixed: dict[str, Any] = {}
     if plan.directed:
-        outputs = plan.n_actions * plan.n_goals
+        outputs = plan.n_actions * plan.n_goals + plan.n_env_actions * plan.n_code_goals
         networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
     if plan.features:
         networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)

@@ -37,7 +37,7 @@ ABLATIONS = (
     "DirectedModel(cost_weight=0.0)",
     "DirectedModel(reward_per_outcome=False)",
 )
-#: Larger problems for deep agents: environment → a button far from the start.
+#: Larger problems for deep agents: environment → a button far from the start, and training steps where more are needed.
 HARD = {
     "Bottleneck": "Button(cell=(5, 1), action='DOWN')",
     "Empty(rows=12, columns=12)": "Button(cell=(0, 11), action='RIGHT')",
@@ -49,8 +49,10 @@ HARD = {
     "Corridor(length=60)": "Button(cell=(0, 30), action='UP')",
     "Empty(rows=18, columns=18)": "Button(cell=(0, 17), action='RIGHT')",
 }
-#: Agents there, with bins by the range: values of actions differ by less than 1%, and costs of feedback widen it.
-HARD_AGENTS = (*(f"{name}(bins=None)" for name in DEEP), *HASHED)
+HARD_STEPS, MORE_STEPS = 40_000, {"DeepSea(size=30)": 60_000}
+#: Agents there, with bins by the range: values of actions differ by less than 1%, and costs of feedback widen it. An
+#: update every other step: half the time, and exploration needs steps rather than updates.
+HARD_AGENTS = (*(f"{name}(bins=None, every=2)" for name in DEEP), *HASHED)
 #: Agents in environments without a table, and the monitors there.
 LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, last_tracking=1.0, bins=9, codes=64"
 LIVE_AGENTS = (
@@ -132,7 +134,7 @@ PRESETS: dict[str, Sweep | tuple[Sweep, ...]] = {
             ["Full", "Ask", button, "Level", "Battery(n=3)"],
             HARD_AGENTS,
             seeds=30,
-            steps=40_000,
+            steps=MORE_STEPS.get(name, HARD_STEPS),
             points=200,
         )
         for name, button in HARD.items()
