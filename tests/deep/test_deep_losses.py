@@ -36,7 +36,7 @@ fixed_layers = jax.jit(fixed_layers, static_argnums=(1, 2, 3))
 BINS = np.array([-2.0, 0.0, 1.0, 3.0])
 N_ACTIONS, N_GOALS, N_INPUTS, N_MEMBERS, N_FEATURES = 3, 5, 4, 2, 3
 ALL = jnp.ones(N_ACTIONS, bool)
-reach_logits = jax.jit(reach.reach_logits, static_argnums=(3, 4))
+reach_logits = jax.jit(reach.reach_logits)
 
 
 def layers_of(outputs, seed=0):
@@ -138,24 +138,23 @@ def test_rewards_that_were_never_observed_have_the_lower_bound(batch):
 
 def test_reach_targets_and_loss(batch):
     x, ahead, actions = batch
-    layers, slow = layers_of(N_ACTIONS * N_GOALS + 2, 4), layers_of(N_ACTIONS * N_GOALS + 2, 5)
+    layers, slow = layers_of(N_ACTIONS * N_GOALS, 4), layers_of(N_ACTIONS * N_GOALS, 5)
     next_goals, ended = np.array([0, 1, 4, 2, 3, 0]), np.array([False, True, False, False, True, False])
     expected = np.zeros((6, N_GOALS))
     for i in range(6):
         for g in range(N_GOALS):
-            chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1])[0, :-2].reshape(N_ACTIONS, N_GOALS)[:, g]))
+            chances = 1.0 / (1.0 + np.exp(-forward(slow, ahead[i : i + 1])[0].reshape(N_ACTIONS, N_GOALS)[:, g]))
             expected[i, g] = 1.0 if next_goals[i] == g else 0.0 if ended[i] else 0.95 * chances.max()
-    logits = reach_logits(slow, ahead, ALL, N_GOALS, 1)  # one environment action, and two codes alone
-    targets = reach.reach_targets(logits.goals, jnp.array(next_goals), jnp.array(ended), 0.95)
+    logits = reach_logits(slow, ahead, ALL)
+    targets = reach.reach_targets(logits, jnp.array(next_goals), jnp.array(ended), 0.95)
     np.testing.assert_allclose(targets, expected, rtol=1e-7)
-    np.testing.assert_allclose(logits.codes, forward(slow, ahead)[:, None, -2:], rtol=1e-9)
-    some = reach_logits(slow, ahead, jnp.array([True, True, False]), N_GOALS, 1)
-    assert np.all(some.goals[:, 2] == -np.inf)
-    assert np.all(some.goals[:, :2] == logits.goals[:, :2])
+    some = reach_logits(slow, ahead, jnp.array([True, True, False]))
+    assert np.all(some[:, 2] == -np.inf)
+    assert np.all(some[:, :2] == logits[:, :2])
     visited = np.array([True, True, False, True, False])
-    p = 1.0 / (1.0 + np.exp(-forward(layers, x)[:, :-2].reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
+    p = 1.0 / (1.0 + np.exp(-forward(layers, x).reshape(6, N_ACTIONS, N_GOALS)[np.arange(6), actions]))
     entropy = -expected * np.log(p) - (1.0 - expected) * np.log(1.0 - p)
-    now = reach_logits(layers, x, ALL, N_GOALS, 1).goals[jnp.arange(6), actions]
+    now = reach_logits(layers, x, ALL)[jnp.arange(6), actions]
     np.testing.assert_allclose(
         reach.reach_loss(now, targets, jnp.array(visited)), entropy[:, visited].mean(), rtol=1e-7
     )
@@ -245,14 +244,13 @@ def test_gradients_agree_with_finite_differences(batch):
     prior = layers_of(n_values, 3)
 
     def reach_of_actions(layers):
-        logits = reach_logits(layers, x, ALL, N_GOALS, 1)
-        loss = reach.reach_loss(logits.goals[jnp.arange(6), actions], goal_targets, jnp.ones(N_GOALS, bool))
-        return loss + reach.reach_loss(logits.codes[:, 0], goal_targets[:, :2], jnp.ones(2, bool))
+        logits = reach_logits(layers, x, ALL)[jnp.arange(6), actions]
+        return reach.reach_loss(logits, goal_targets, jnp.ones(N_GOALS, bool))
 
     cases = {
         "q": (N_ACTIONS * len(BINS), lambda w: q_loss(w, x, actions, targets, np.ones(6), bins)),
         "reward": (N_ACTIONS * len(BINS), lambda w: rewards.reward_loss(w, x, actions, targets, np.ones(6), bins)),
-        "reach": (N_ACTIONS * N_GOALS + 2, reach_of_actions),
+        "reach": (N_ACTIONS * N_GOALS, reach_of_actions),
         "members": (
             n_values * len(BINS),
             lambda w: members_loss(

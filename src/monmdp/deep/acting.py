@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from monmdp.deep.ensemble import members, smallest
 from monmdp.deep.goals import apart, choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import Layers
-from monmdp.deep.reach import reach_logits
-from monmdp.deep.state import HEADS, Memory, Numbers, Plan, possible
+from monmdp.deep.reach import code_layers, goal_layers, reach_logits
+from monmdp.deep.state import HEADS, Memory, Numbers, Plan, env_possible, possible
 from monmdp.deep.values import best_action, q_values
 
 
@@ -100,21 +100,23 @@ def candidates(plan: Plan, memory: Memory) -> jax.Array:
 
 
 def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, monitor: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] of inputs [inputs] in a monitor state."""
-    allowed = possible(plan, numbers)
-    logits = reach_logits(memory.networks["reach"], inputs, allowed, plan.n_goals, plan.n_env_actions)
-    return joint_reach(plan, numbers, memory, jax.nn.sigmoid(logits.goals), jax.nn.sigmoid(logits.codes), monitor)
+    """Ŝ [A, goals] of inputs [inputs] in a monitor state; only the layers that are used are computed."""
+    layers = memory.networks["reach"]
+
+    def of_goals() -> jax.Array:
+        return jax.nn.sigmoid(reach_logits(goal_layers(layers), inputs, possible(plan, numbers)))
+
+    def of_codes() -> jax.Array:
+        reach = jax.nn.sigmoid(reach_logits(code_layers(layers), inputs, env_possible(plan, numbers)))
+        return joint_reach(plan, numbers, memory, reach, monitor)
+
+    return jax.lax.cond(explored_apart(plan, memory), of_codes, of_goals) if plan.n_code_goals else of_goals()
 
 
-def joint_reach(
-    plan: Plan, numbers: Numbers, memory: Memory, goals: jax.Array, codes: jax.Array, monitor: jax.Array
-) -> jax.Array:
-    """Ŝ [A, goals] in a monitor state: that of goals [A, goals] or, where the monitor is explored apart, from that of
-    codes alone [environment actions, codes]."""
-    if not plan.n_code_goals:
-        return goals
+def joint_reach(plan: Plan, numbers: Numbers, memory: Memory, reach: jax.Array, monitor: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] in a monitor state from that of codes alone [environment actions, codes]."""
     following = memory.monitor_outcomes.next.reshape(plan.n_monitor_states, -1)
-    return jnp.where(explored_apart(plan, memory), apart(codes, monitor, following, numbers.goal_discount), goals)
+    return apart(reach, monitor, following, numbers.goal_discount)
 
 
 def current_goal(

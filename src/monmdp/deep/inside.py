@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from monmdp.deep.acting import current_goal, goal_counts, joint_reach, mean_costs, reach_here
-from monmdp.deep.networks import network
+from monmdp.deep.acting import current_goal, explored_apart, goal_counts, joint_reach, mean_costs, reach_here
+from monmdp.deep.networks import Layers, network
+from monmdp.deep.reach import code_layers, goal_layers
 from monmdp.deep.replay import History
 from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, scaled
 from monmdp.deep.world import Device
@@ -39,25 +40,22 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
         goal, _ = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
 
-        place, n_joint = goal // plan.n_actions, plan.n_actions * plan.n_goals
+        place = goal // plan.n_actions
         code, goal_monitor = jnp.divmod(place, plan.n_monitor_states)
-
-        def of_goal(array: jax.Array) -> jax.Array:  # of the last layer, only the outputs of the goal and of its code
-            first, rest = jnp.split(array, [n_joint], -1)
-            parts = [first.reshape(*array.shape[:-1], plan.n_actions, plan.n_goals)[..., place]]
-            if plan.n_code_goals:
-                parts += [rest.reshape(*array.shape[:-1], plan.n_env_actions, plan.n_codes)[..., code]]
-            return jnp.concatenate(parts, -1)
-
-        def of_state(outputs: jax.Array, monitor: jax.Array) -> jax.Array:
-            goals, codes = jnp.split(outputs[:, None], [plan.n_actions])
-            if not plan.n_code_goals:
-                return goals[:, 0]
-            return joint_reach(plan, numbers, memory, goals, codes, monitor)[:, goal_monitor]
-
-        toward = [*layers[:-1], jax.tree.map(of_goal, layers[-1])]
         everywhere = joined(plan, scaled(memory.codes, numbers.observations)[device.env_state], device.monitor_state)
-        values = jax.vmap(of_state)(jax.nn.sigmoid(network(toward, everywhere)), device.monitor_state)
+
+        def toward(layers: Layers, n_actions: int, goal: jax.Array) -> jax.Array:  # only the outputs of one goal
+            last = jax.tree.map(lambda array: array.reshape(*array.shape[:-1], n_actions, -1)[..., goal], layers[-1])
+            return jax.nn.sigmoid(network([*layers[:-1], last], everywhere))
+
+        def of_codes() -> jax.Array:
+            alone = toward(code_layers(layers), plan.n_env_actions, code)
+            reach = jax.vmap(partial(joint_reach, plan, numbers, memory))(alone[..., None], device.monitor_state)
+            return reach[:, :, goal_monitor]
+
+        values = toward(goal_layers(layers), plan.n_actions, place)
+        if plan.n_code_goals:
+            values = jnp.where(explored_apart(plan, memory), of_codes(), values)
         return Aim(jnp.where(memory.seen.any(), goal, -1), values)
 
     return jax.vmap(one)(numbers, device, memories)

@@ -17,10 +17,10 @@ from monmdp.deep.acting import explored_apart, head_values, reward_values
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
-from monmdp.deep.reach import Logits, reach_logits, reach_loss, reach_targets
+from monmdp.deep.reach import code_layers, goal_layers, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, some_step
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_visits, joined, picture, possible, scaled
+from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, env_visits, joined, picture, possible, scaled
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 
@@ -234,30 +234,30 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
 
 
 def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
-    """The loss of Ŝ."""
-    entries, allowed, every = batch.entries, possible(plan, numbers), jnp.arange(plan.batch)
-    n_monitor_actions = plan.n_actions // plan.n_env_actions
-    env_actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
+    """The loss of Ŝ: of goals or, while the monitor is explored apart, of codes alone."""
+    entries, slow = batch.entries, memory.slow["reach"]
 
-    def logits(layers: Layers, inputs: jax.Array) -> Logits:
-        return reach_logits(layers, inputs, allowed, plan.n_goals, plan.n_env_actions)
+    def logits_and_targets(
+        layers: Layers, slow: Layers, allowed: jax.Array, actions: jax.Array, following: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        ahead = reach_logits(slow, batch.next_inputs, allowed)
+        targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
+        return reach_logits(layers, batch.inputs, allowed)[jnp.arange(plan.batch), actions], targets
 
-    def targets(ahead: jax.Array, following: jax.Array) -> jax.Array:
-        return reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
+    def of_goals(layers: Layers) -> jax.Array:
+        networks, allowed = (goal_layers(layers), goal_layers(slow)), possible(plan, numbers)
+        return reach_loss(*logits_and_targets(*networks, allowed, entries.action, entries.next_goal), memory.seen)
 
-    ahead = logits(memory.slow["reach"], batch.next_inputs)
-    wanted = targets(ahead.goals, entries.next_goal), targets(ahead.codes, entries.next_goal // plan.n_monitor_states)
-    goes_on = (memory.monitor_outcomes.next >= 0).reshape(-1, n_monitor_actions)
-    used = goes_on[entries.monitor, monitor_actions]
-    known = goes_on.any(1)[entries.next_monitor, None] | (wanted[1] == 1.0)
-    seen_codes = memory.seen.reshape(plan.n_codes, -1).any(1)
+    def of_codes(layers: Layers) -> jax.Array:
+        n_monitor_actions = plan.n_actions // plan.n_env_actions
+        actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
+        networks, following = (code_layers(layers), code_layers(slow)), entries.next_goal // plan.n_monitor_states
+        logits, targets = logits_and_targets(*networks, env_possible(plan, numbers), actions, following)
+        goes_on = (memory.monitor_outcomes.next >= 0).reshape(-1, n_monitor_actions)
+        used = goes_on[entries.monitor, monitor_actions, None]
+        known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)
+        return reach_loss(logits, targets, memory.seen.reshape(plan.n_codes, -1).any(1) & used & known)
 
-    def loss(layers: Layers) -> jax.Array:
-        now = logits(layers, batch.inputs)
-        of_goals = reach_loss(now.goals[every, entries.action], wanted[0], memory.seen)
-        if not plan.n_code_goals:
-            return of_goals
-        of_codes = reach_loss(now.codes[every, env_actions], wanted[1], seen_codes & used[:, None] & known)
-        return jnp.where(explored_apart(plan, memory), of_codes, of_goals)
-
-    return loss
+    if not plan.n_code_goals:
+        return of_goals
+    return lambda layers: jax.lax.cond(explored_apart(plan, memory), of_codes, of_goals, layers)

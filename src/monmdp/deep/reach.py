@@ -3,41 +3,43 @@
 target_g = 1 if the next state is g, else γ_S max_b Ŝ⁻(o′, b; g), and 0 instead of the latter after termination
 loss = mean over steps and visited goals of the binary cross-entropy of Ŝ(o, a; g) = sigmoid(network(o)[a, g])
 
-A goal is a code and a monitor state. Where the monitor has several states, the network has outputs for codes alone too,
-Ŝ(o, a_E; c), with the same target and loss: they say how far it is to c whatever the monitor does. Where no episode
-ever went on, as with an empty battery, the monitor may have ended it: such steps are left out, and of a step to such a
-monitor state only the goal that it reaches is used. While the monitor is explored apart (`goals`), these learn, else
-the others, since both at once are learned worse.
+A goal is a code and a monitor state. Where the monitor has several states, a second last layer says how far it is to a
+code alone whatever the monitor does, Ŝ(o, a_E; c), with the same target and loss. Where no episode ever went on, as
+with an empty battery, the monitor may have ended it: such steps are left out, and of a step to such a monitor state
+only the goal that it reaches is used. While the monitor is explored apart (`goals`), this layer learns, else the other
+one, since both at once are learned worse.
 The network learns from transitions only, never from rewards.
 """
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from monmdp.deep.networks import Layers, network
+from monmdp.deep.networks import Layers, network, new_layers
 
-#: Ŝ before any step is about this: logit(0.02).
+#: The logit of Ŝ before any update: 0.02.
 FIRST_LOGIT = -3.9
 
 
-class Logits(NamedTuple):
-    """Logits of Ŝ for goals [..., A, goals] and for codes alone [..., environment actions, codes], or without these."""
+def new_reach(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: int, code_outputs: int) -> Layers:
+    """Layers before any update, with two last layers: for goals and for codes alone."""
+    layers = new_layers(key, inputs, hidden, outputs, FIRST_LOGIT)
+    return [*layers, *new_layers(key, hidden[-1], (), code_outputs, FIRST_LOGIT)]
 
-    goals: jax.Array
-    codes: jax.Array
+
+def goal_layers(layers: Layers) -> Layers:
+    """The network of Ŝ(o, a; g)."""
+    return layers[:-1]
 
 
-def reach_logits(layers: Layers, inputs: jax.Array, possible: jax.Array, n_goals: int, n_env_actions: int) -> Logits:
-    """Logits of Ŝ; possible [A]: whether the problem has an action."""
-    outputs, n_actions = network(layers, inputs, precise=False), len(possible)
-    parts = jnp.split(outputs, [n_actions * n_goals], -1)
-    shape = outputs.shape[:-1]
-    goals, codes = (part.reshape(*shape, n, -1) for part, n in zip(parts, (n_actions, n_env_actions), strict=True))
-    env_possible = possible[:: n_actions // n_env_actions]
-    allowed = possible[:, None], env_possible[:, None]
-    return Logits(*(jnp.where(own, part, -jnp.inf) for own, part in zip(allowed, (goals, codes), strict=True)))
+def code_layers(layers: Layers) -> Layers:
+    """The network of Ŝ(o, a_E; c)."""
+    return [*layers[:-2], layers[-1]]
+
+
+def reach_logits(layers: Layers, inputs: jax.Array, possible: jax.Array) -> jax.Array:
+    """Logits of Ŝ, [..., actions, goals]; possible [actions]: whether the problem has an action."""
+    outputs = network(layers, inputs, precise=False)
+    return jnp.where(possible[:, None], outputs.reshape(*outputs.shape[:-1], len(possible), -1), -jnp.inf)
 
 
 def reach_targets(logits: jax.Array, following: jax.Array, terminated: jax.Array, discount: jax.Array) -> jax.Array:

@@ -15,7 +15,7 @@ import optax
 from monmdp.deep.codes import Codes, ExactCodes, encode, encode_exact, new_codes, new_exact_codes, scale
 from monmdp.deep.heads import near_zero
 from monmdp.deep.networks import fixed_layers, new_layers
-from monmdp.deep.reach import FIRST_LOGIT
+from monmdp.deep.reach import new_reach
 from monmdp.deep.replay import History, new_history
 
 #: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
@@ -194,8 +194,8 @@ def new_networks(
     }
     fixed: dict[str, Any] = {}
     if plan.directed:
-        outputs = plan.n_actions * plan.n_goals + plan.n_env_actions * plan.n_code_goals
-        networks["reach"] = new_layers(reach_key, inputs, plan.hidden, outputs, FIRST_LOGIT)
+        outputs = plan.n_actions * plan.n_goals, plan.n_env_actions * plan.n_code_goals
+        networks["reach"] = new_reach(reach_key, inputs, plan.hidden, *outputs)
     if plan.features:
         networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)
         fixed["novelty"] = fixed_layers(novelty_key, inputs, plan.hidden, n_pair_features)
@@ -288,6 +288,11 @@ def scaled(codes: Codes | ExactCodes, pictures: jax.Array) -> jax.Array:
 def possible(plan: Plan, numbers: Numbers) -> jax.Array:
     """Whether an action is one of the problem's [A]."""
     return jnp.arange(plan.n_actions) < numbers.n_actions
+
+
+def env_possible(plan: Plan, numbers: Numbers) -> jax.Array:
+    """Whether an action is one of the problem's environment [environment actions]."""
+    return possible(plan, numbers)[:: plan.n_actions // plan.n_env_actions]
 
 
 def env_visits(plan: Plan, visits: jax.Array) -> jax.Array:
