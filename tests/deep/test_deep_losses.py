@@ -480,12 +480,31 @@ def test_monitor_states_are_reached_apart_from_codes():
     following = jnp.array([[1, 0, 0], [0, 2, 1], [-1, -1, -1]])
     steps = jax.jit(goals.monitor_steps)(following)
     assert steps.tolist() == [[0, 1, 2], [1, 0, 1], [np.inf, np.inf, 0]]
+    after = jnp.full((4, 3, 2, 3), -1).at[3, :, 0].set(following)  # seen in one code only
+    assert jax.jit(goals.usual_outcomes)(after).tolist() == following.tolist()
     near = np.random.default_rng(2).random((2, 4))  # environment actions, codes
-    found = goals.apart(jnp.array(near), jnp.array(1), following, jnp.array(0.5)).reshape(2, 3, 4, 3)
+    apart = jax.jit(goals.apart)
+    found = apart(jnp.array(near), 0, 1, after, 0.5).reshape(2, 3, 4, 3)
     np.testing.assert_allclose(found[:, 0], near[..., None] * [1, 0.5, 0.25])
     np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, 1])
     np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5])
-    assert not goals.apart(jnp.array(near), jnp.array(2), following, jnp.array(0.5)).any()
+    assert not apart(jnp.array(near), 0, 2, after, 0.5).any()
+
+
+def test_the_way_to_a_monitor_state_leads_through_a_button():
+    """Two monitor states that stay, but environment action 1 in code 2 was seen to switch from 0 to 1."""
+    after = jnp.tile(jnp.array([0, 1])[:, None, None], (4, 1, 2, 1)).at[2, 0, 1].set(1)
+    assert goals.usual_outcomes(after).tolist() == [[0], [1]]
+    near = np.array([[0.9, 0.2, 0.4, 0.1], [0.3, 0.8, 0.5, 0.6]])
+    apart = jax.jit(goals.apart)
+    found = apart(jnp.array(near), 0, 0, after, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(found[..., 0], near)
+    np.testing.assert_allclose(found[..., 1], goals.ELSEWHERE * near[:, 2:3].repeat(4, 1))  # first to code 2
+    there = apart(jnp.array(near), 2, 0, after, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(there[0], np.stack([near[0], np.zeros(4)], -1))
+    np.testing.assert_allclose(there[1], np.stack([np.zeros(4), near[1]], -1))  # the button
+    back = apart(jnp.array(near), 2, 1, after, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(back, np.stack([np.zeros_like(near), near], -1))  # no way back is known
 
 
 def test_pooled_counts():

@@ -68,7 +68,7 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         return Choice(jnp.where(slips, anything, greedy), slips, memory.goal, memory.goal_age)
     counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
     exploring = ratio(step, least_visits(counts, candidates(plan, memory))) > numbers.beta_bar
-    reach = reach_here(plan, numbers, memory, inputs, here % plan.n_monitor_states)
+    reach = reach_here(plan, numbers, memory, inputs, here)
     n_monitor_actions = plan.n_actions // plan.n_env_actions
     if plan.live and plan.n_monitor_states == 1:  # what the monitor does makes no goal nearer, and no state better
         parts = reach.reshape(plan.n_env_actions, n_monitor_actions, -1)
@@ -89,6 +89,11 @@ def explored_apart(plan: Plan, memory: Memory) -> jax.Array:
     return ~memory.monitor_outcomes.varies.any() & (plan.n_code_goals > 0)
 
 
+def planned(plan: Plan, memory: Memory) -> jax.Array:
+    """Whether chance played no part in what the monitor did so far, so that the way to its states can be planned."""
+    return ~memory.pair_outcomes.varies.any() & (plan.n_code_goals > 0)
+
+
 def candidates(plan: Plan, memory: Memory) -> jax.Array:
     """The states that can be goals [goals]: those in which the agent acted or, where the monitor is explored apart, all
     codes with all monitor states in which it did."""
@@ -99,8 +104,8 @@ def candidates(plan: Plan, memory: Memory) -> jax.Array:
     return jnp.where(explored_apart(plan, memory), product, seen).ravel()
 
 
-def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, monitor: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] of inputs [inputs] in a monitor state; only the layers that are used are computed."""
+def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] of inputs [inputs] in a goal; only the layers that are used are computed."""
     layers = memory.networks["reach"]
 
     def of_goals() -> jax.Array:
@@ -108,15 +113,10 @@ def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, 
 
     def of_codes() -> jax.Array:
         reach = jax.nn.sigmoid(reach_logits(code_layers(layers), inputs, env_possible(plan, numbers)))
-        return joint_reach(plan, numbers, memory, reach, monitor)
+        after = memory.pair_outcomes.next.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
+        return apart(reach, *jnp.divmod(here, plan.n_monitor_states), after, numbers.goal_discount)
 
-    return jax.lax.cond(explored_apart(plan, memory), of_codes, of_goals) if plan.n_code_goals else of_goals()
-
-
-def joint_reach(plan: Plan, numbers: Numbers, memory: Memory, reach: jax.Array, monitor: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] in a monitor state from that of codes alone [environment actions, codes]."""
-    following = memory.monitor_outcomes.next.reshape(plan.n_monitor_states, -1)
-    return apart(reach, monitor, following, numbers.goal_discount)
+    return jax.lax.cond(planned(plan, memory), of_codes, of_goals) if plan.n_code_goals else of_goals()
 
 
 def current_goal(

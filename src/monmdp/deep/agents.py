@@ -192,7 +192,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 3
+    revision = 4
     directed: ClassVar[bool] = True
 
 

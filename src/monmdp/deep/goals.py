@@ -11,8 +11,10 @@ n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
-While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count,
-and Ŝ(o, a; g) = γ_S^d Ŝ(o, a_E; c), with d steps from the monitor state after a_M to s_M (`apart`).
+While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
+While it has not varied for any joint pair, the way to a goal is planned: Ŝ(o, a; g) = γ_S^d Ŝ(o, a_E; c), with d steps
+from the monitor state after a to s_M along what usually followed monitor pairs. If no such way is known, as to a button
+that is off, it leads through a place where something else followed (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
 In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed, and
@@ -26,6 +28,8 @@ import jax.numpy as jnp
 WEIGHT = 10
 #: h: less than Ŝ of a goal of which nothing is known yet (0.02), or that 60 steps lead to (0.95⁶⁰ ≈ 0.05).
 HOPE = 0.01
+#: What a way through a place where the monitor changes counts for, beside one that needs no such place.
+ELSEWHERE = 0.1
 #: Costs decide between goals that are equally close up to this.
 SMALLEST = 1e-3
 
@@ -77,15 +81,33 @@ def monitor_steps(following: jax.Array) -> jax.Array:
     return jax.lax.fori_loop(1, n, longer, jnp.where(jnp.eye(n, dtype=bool), 0.0, jnp.inf))
 
 
-def apart(reach: jax.Array, monitor: jax.Array, following: jax.Array, discount: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] in a monitor state if what the monitor does depends on monitor pairs alone.
+def usual_outcomes(after: jax.Array) -> jax.Array:
+    """The monitor state that follows most joint pairs with a monitor pair [s, actions], -1 if none is known.
 
-    reach [environment actions, codes]: Ŝ of codes alone; discount: γ_S.
+    after [codes, s, environment actions, actions]: what followed joint pairs.
     """
-    after = following[monitor][:, None]
-    left = jnp.where(after >= 0, monitor_steps(following)[jnp.maximum(after[:, 0], 0)], jnp.inf)
-    joint = reach[:, None, :, None] * (discount**left)[:, None, :]
-    return joint.reshape(len(reach) * len(after), -1)
+    states = jnp.arange(after.shape[1])
+    known = (after[..., None] == states).sum((0, 2))
+    return jnp.where(known.any(-1), known.argmax(-1), -1)
+
+
+def apart(reach: jax.Array, code: jax.Array, monitor: jax.Array, after: jax.Array, discount: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] in a code and monitor state if chance plays no part in what the monitor does.
+
+    reach [environment actions, codes]: Ŝ of codes alone; after: see `usual_outcomes`; discount: γ_S.
+    """
+    usual, states = usual_outcomes(after), jnp.arange(after.shape[1])
+    left = discount ** monitor_steps(usual)  # 0 if there is no way
+    own, outcomes = usual[monitor], after[:, monitor]
+    following = jnp.where(outcomes[code] >= 0, outcomes[code], own)  # [environment actions, actions]
+    onward = jnp.where(following[..., None] >= 0, left[jnp.maximum(following, 0)], 0.0)
+    direct = reach[:, None, :, None] * onward[:, :, None, :]
+    unusual = (outcomes >= 0) & (outcomes != own)
+    leads = (unusual[..., None] & (outcomes[..., None] == states)).any((1, 2))  # [codes, s]
+    leads = (leads[..., None] * left).max(1)
+    way = ELSEWHERE * (reach[..., None] * leads).max(1)  # [environment actions, s]
+    way = jnp.where((left[monitor] == 0.0) & (leads[code] == 0.0), way, 0.0)
+    return jnp.maximum(direct, way[:, None, None]).reshape(following.size, -1)
 
 
 def pooled(

@@ -11,11 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from monmdp.deep.acting import current_goal, explored_apart, goal_counts, joint_reach, mean_costs, reach_here
-from monmdp.deep.networks import Layers, network
-from monmdp.deep.reach import code_layers, goal_layers
+from monmdp.deep.acting import current_goal, goal_counts, mean_costs, reach_here
 from monmdp.deep.replay import History
-from monmdp.deep.state import Memory, Numbers, Plan, joined, picture, scaled
+from monmdp.deep.state import Memory, Numbers, Plan, encoded, joined, picture, scaled
 from monmdp.deep.world import Device
 from monmdp.problem import Floats, Integers
 from monmdp.world import World
@@ -35,27 +33,19 @@ def aims(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: j
     def one(numbers: Numbers, device: Device, memory: Memory) -> Aim:
         row, monitor = device.env_state[memory.state], device.monitor_state[memory.state]
         inputs = joined(plan, scaled(memory.codes, picture(numbers, memory.key, row, step)), monitor)
-        layers, here = memory.networks["reach"], memory.code * plan.n_monitor_states + monitor
-        reach = reach_here(plan, numbers, memory, inputs, monitor)
+        here = memory.code * plan.n_monitor_states + monitor
+        reach = reach_here(plan, numbers, memory, inputs, here)
         counts, costs = goal_counts(plan, numbers, memory, step), mean_costs(plan, memory)
         goal, _ = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
 
-        place = goal // plan.n_actions
-        code, goal_monitor = jnp.divmod(place, plan.n_monitor_states)
-        everywhere = joined(plan, scaled(memory.codes, numbers.observations)[device.env_state], device.monitor_state)
+        def toward(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+            row, monitor = state
+            code, _ = encoded(numbers, memory.codes, row, numbers.observations[row])
+            inputs = joined(plan, scaled(memory.codes, numbers.observations[row]), monitor)
+            place = code * plan.n_monitor_states + monitor
+            return reach_here(plan, numbers, memory, inputs, place)[:, goal // plan.n_actions]
 
-        def toward(layers: Layers, n_actions: int, goal: jax.Array) -> jax.Array:  # only the outputs of one goal
-            last = jax.tree.map(lambda array: array.reshape(*array.shape[:-1], n_actions, -1)[..., goal], layers[-1])
-            return jax.nn.sigmoid(network([*layers[:-1], last], everywhere))
-
-        def of_codes() -> jax.Array:
-            alone = toward(code_layers(layers), plan.n_env_actions, code)
-            reach = jax.vmap(partial(joint_reach, plan, numbers, memory))(alone[..., None], device.monitor_state)
-            return reach[:, :, goal_monitor]
-
-        values = toward(goal_layers(layers), plan.n_actions, place)
-        if plan.n_code_goals:
-            values = jnp.where(explored_apart(plan, memory), of_codes(), values)
+        values = jax.lax.map(toward, (device.env_state, device.monitor_state))
         return Aim(jnp.where(memory.seen.any(), goal, -1), values)
 
     return jax.vmap(one)(numbers, device, memories)

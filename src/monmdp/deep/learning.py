@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep.acting import explored_apart, head_values, reward_values
+from monmdp.deep.acting import explored_apart, head_values, planned, reward_values
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers
 from monmdp.deep.novelty import bonuses, errors, updated
@@ -234,7 +234,7 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
 
 
 def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
-    """The loss of Ŝ: of goals or, while the monitor is explored apart, of codes alone."""
+    """The loss of Ŝ: of goals or, while the way to monitor states is planned, of codes alone."""
     entries, slow = batch.entries, memory.slow["reach"]
 
     def logits_and_targets(
@@ -260,4 +260,4 @@ def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -
 
     if not plan.n_code_goals:
         return of_goals
-    return lambda layers: jax.lax.cond(explored_apart(plan, memory), of_codes, of_goals, layers)
+    return lambda layers: jax.lax.cond(planned(plan, memory), of_codes, of_goals, layers)

@@ -6,8 +6,8 @@ loss = mean over steps and visited goals of the binary cross-entropy of Ŝ(o, a;
 A goal is a code and a monitor state. Where the monitor has several states, a second last layer says how far it is to a
 code alone whatever the monitor does, Ŝ(o, a_E; c), with the same target and loss. Where no episode ever went on, as
 with an empty battery, the monitor may have ended it: such steps are left out, and of a step to such a monitor state
-only the goal that it reaches is used. While the monitor is explored apart (`goals`), this layer learns, else the other
-one, since both at once are learned worse.
+only the goal that it reaches is used. While the way to monitor states is planned (`goals`), this layer learns, else the
+other one, since both at once are learned worse.
 The network learns from transitions only, never from rewards.
 """
 

@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
     @property
     def n_code_goals(self) -> int:
-        """The number of codes that are goals alone: all, where environment and monitor may be explored apart."""
+        """The number of codes that are goals alone: all, where the monitor has several states."""
         return self.n_codes * (self.pools and self.n_monitor_states > 1)
 
 
@@ -137,7 +137,8 @@ class Memory(NamedTuple):
     by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
     observed; seen [goals]: whether the agent acted there. episode: its number.
     env_outcomes [codes * environment actions]: codes and rewards after environment pairs. monitor_outcomes [monitor
-    states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards.
+    states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards;
+    pair_outcomes [goals * A]: the same after joint pairs, if the monitor has several states.
     weights, reward_weights [steps]: those of steps in replay, and of their rewards in that of R̂, if known.
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
@@ -159,6 +160,7 @@ class Memory(NamedTuple):
     reward_visits: jax.Array
     env_outcomes: Outcomes
     monitor_outcomes: Outcomes
+    pair_outcomes: Outcomes
     steps_of_pair: jax.Array
     steps_of_env_pair: jax.Array
     shown: jax.Array
@@ -226,6 +228,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         env_outcomes=no_outcomes(plan.n_codes * plan.n_env_actions),
         monitor_outcomes=no_outcomes(plan.n_monitor_states * n_monitor_actions),
+        pair_outcomes=no_outcomes(plan.n_code_goals * plan.n_monitor_states * plan.n_actions),
         steps_of_pair=jnp.zeros((plan.n_goals * plan.n_actions * plan.pools, PAIR_STEPS), jnp.int32),
         steps_of_env_pair=jnp.zeros((plan.n_codes * plan.n_env_actions * plan.pools, ENV_PAIR_STEPS), jnp.int32),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
