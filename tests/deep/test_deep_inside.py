@@ -62,8 +62,9 @@ def test_snapshots_are_of_the_run_of_a_sweep(problem, seen, results):
 def pooled_counts(visits, step):
     """n of all pairs of Loop + Ask, [S, environment actions, (no-op, ask)], by hand (`goals`)."""
     parts = visits.reshape(9, 5, 2)
-    counts = np.minimum(parts.sum(2, keepdims=True), parts.sum((0, 1)))
-    answers = 10 * parts[:, :, 1]  # a reward is seen exactly if it is asked for
+    counts = np.minimum(parts.sum(2, keepdims=True), parts.sum((0, 1))).astype(float)
+    # a reward is seen exactly if it is asked for; a visited pair without an answer counts half
+    answers = np.maximum(10 * parts[:, :, 1], 0.5 * (parts.sum(2) > 0))
     asks = (answers < np.log(step + 2) / 0.3) & (parts[:, :, 1].sum() > 0)
     counts[:, :, 1] = np.where(asks, np.minimum(counts[:, :, 1], answers), counts[:, :, 1])
     return counts.reshape(9, 10)

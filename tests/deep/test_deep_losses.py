@@ -417,9 +417,10 @@ def test_steps_from_any_monitor_state():
     columns |= {"terminated": random.random((n, 2)) < 0.2, "next_goal": 3 * columns["next_picture"] + 1}
     ways, tried = History(**jax.tree.map(jnp.array, columns)), jnp.ones((n, 2), bool)
 
-    def moved(outcomes):
-        arguments = plan, SimpleNamespace(monitor_outcomes=outcomes), ways, tried, jax.random.key(0)
-        return jax.device_get(any_monitor_state(*arguments))
+    def moved(outcomes, ended=0):
+        visits = jnp.zeros((12, 4), int).at[2, 1].set(ended)
+        memory = SimpleNamespace(monitor_outcomes=outcomes, visits=visits)
+        return jax.device_get(any_monitor_state(plan, memory, ways, tried, jax.random.key(0)))
 
     monitors, found, possible = moved(outcomes)
     swapped = found.monitor_reward[:, 0] != 7.0
@@ -443,6 +444,11 @@ def test_steps_from_any_monitor_state():
                 assert own.next_goal == 3 * own.next_picture + nexts[pair]
     assert np.isfinite(found.monitor_reward).all()
     assert (found.action[swapped, 0] % 2 != found.action[swapped, 1] % 2).all()
+    _, found, possible = moved(outcomes, ended=10)  # now it is known that the pair ends episodes
+    ending = (found.monitor == 2) & (found.action % 2 == 1) & (found.monitor_reward != 7.0)
+    assert ending.any()
+    assert possible.all()
+    assert found.terminated[ending].all()
     varied = moved(outcomes._replace(varies=outcomes.varies.at[4].set(True)))
     assert (varied[1].monitor_reward == 7.0).all()
 
@@ -485,9 +491,10 @@ def test_monitor_states_are_reached_apart_from_codes():
     near = np.random.default_rng(2).random((2, 4))  # environment actions, codes
     apart = jax.jit(goals.apart)
     found = apart(jnp.array(near), 0, 1, after, 0.5).reshape(2, 3, 4, 3)
-    np.testing.assert_allclose(found[:, 0], near[..., None] * [1, 0.5, 0.25])
-    np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, 1])
-    np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5])
+    change = 0.5**goals.CHANGE
+    np.testing.assert_allclose(found[:, 0], near[..., None] * [change, 0.5 * change, 0.25 * change], rtol=1e-6)
+    np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, change], rtol=1e-6)
+    np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5], rtol=1e-6)
     assert not apart(jnp.array(near), 0, 2, after, 0.5).any()
 
 
@@ -502,7 +509,8 @@ def test_the_way_to_a_monitor_state_leads_through_a_button():
     np.testing.assert_allclose(found[..., 1], goals.ELSEWHERE * near[:, 2:3].repeat(4, 1))  # first to code 2
     there = apart(jnp.array(near), 2, 0, after, 0.5).reshape(2, 4, 2)
     np.testing.assert_allclose(there[0], np.stack([near[0], np.zeros(4)], -1))
-    np.testing.assert_allclose(there[1], np.stack([np.zeros(4), near[1]], -1))  # the button
+    button = np.stack([np.zeros(4), 0.5**goals.CHANGE * near[1]], -1)
+    np.testing.assert_allclose(there[1], button, rtol=1e-6)
     back = apart(jnp.array(near), 2, 1, after, 0.5).reshape(2, 4, 2)
     np.testing.assert_allclose(back, np.stack([np.zeros_like(near), near], -1))  # no way back is known
 
@@ -513,9 +521,9 @@ def test_pooled_counts():
     shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
     never, always = jnp.array([False, False]), jnp.array([True] * 4)
 
-    def pooled(enough, varies=never, joint=True, goes_on=always):
-        counts = goals.pooled(visits, rewards, shown, jnp.array(enough), varies, jnp.array(joint), goes_on, 2, 1)
-        return counts.tolist()
+    def pooled(enough, varies=never, joint=True, goes_on=always, visits=visits):
+        parts = jnp.array(enough), varies, jnp.array(joint), goes_on, 0.5
+        return goals.pooled(visits, rewards, shown, *parts, 2, 1).tolist()
 
     # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
     assert pooled(33.0) == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
@@ -530,6 +538,9 @@ def test_pooled_counts():
     # all episodes ended after monitor pair (1, 1): environment pairs 71 and 50
     assert pooled(33.0, goes_on=jnp.array([True, True, True, False])) == [[71, 1], [40, 5], [50, 1], [30, 3]]
     assert pooled(33.0, goes_on=~always) == pooled(33.0)
+    # code 1 was visited without a pair that shows rewards, or never
+    assert pooled(33.0, visits=visits.at[3].set(jnp.array([1, 0])))[3] == [10, 0.5]
+    assert pooled(33.0, joint=False, visits=visits.at[2:].set(0))[3] == [0, 0]
 
 
 @pytest.mark.parametrize(

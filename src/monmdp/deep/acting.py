@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 
 from monmdp.deep.ensemble import members, smallest
-from monmdp.deep.goals import apart, choose_goal, least_visits, pooled, ratio, toward
+from monmdp.deep.goals import UNANSWERED, apart, choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import Layers
 from monmdp.deep.reach import code_layers, goal_layers, reach_logits
-from monmdp.deep.state import HEADS, Memory, Numbers, Plan, env_possible, possible
+from monmdp.deep.state import HEADS, Memory, Numbers, Plan, apart_from_monitor, env_possible, possible
 from monmdp.deep.values import best_action, q_values
 
 
@@ -112,7 +112,9 @@ def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, 
         return jax.nn.sigmoid(reach_logits(goal_layers(layers), inputs, possible(plan, numbers)))
 
     def of_codes() -> jax.Array:
-        reach = jax.nn.sigmoid(reach_logits(code_layers(layers), inputs, env_possible(plan, numbers)))
+        reach = jax.nn.sigmoid(
+            reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), env_possible(plan, numbers))
+        )
         after = memory.pair_outcomes.next.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
         return apart(reach, *jnp.divmod(here, plan.n_monitor_states), after, numbers.goal_discount)
 
@@ -144,11 +146,11 @@ def goal_counts(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -
         varies = memory.env_outcomes.varies & (numbers.squared_radius == 0.0)  # codes of a region always vary
         joint = ~explored_apart(plan, memory)
         goes_on = (memory.monitor_outcomes.next >= 0) | (plan.n_monitor_states == 1)
-        sizes = plan.n_monitor_states, plan.n_env_actions
-        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, joint, goes_on, *sizes)
+        least, sizes = 0.0 if plan.live else UNANSWERED, (plan.n_monitor_states, plan.n_env_actions)
+        counts = pooled(counts, memory.reward_visits, memory.shown, enough, varies, joint, goes_on, least, *sizes)
     if plan.live:
         counts += jnp.repeat(memory.missed, plan.n_actions // plan.n_env_actions, 1)
-    return jnp.where(possible(plan, numbers), counts, jnp.iinfo(jnp.int32).max)
+    return jnp.where(possible(plan, numbers), counts, jnp.inf)
 
 
 def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
@@ -156,4 +158,8 @@ def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
     shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
     taken = memory.visits.reshape(shape).sum((0, 2))
     costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
+    if plan.n_code_goals:  # of equal ones, those that leave the monitor as it is
+        after = memory.monitor_outcomes.next.reshape(taken.shape)
+        changes = (after >= 0) & (after != jnp.arange(len(after))[:, None]) & planned(plan, memory)
+        costs += 0.01 * jnp.maximum(jnp.abs(costs).max(), 1e-3) * changes
     return jnp.tile(costs, plan.n_env_actions)

@@ -9,7 +9,8 @@ with the largest Ŝ; δ = (1 − γ_S) / 2, half a step
 n = N(g, a), or pooled over what pairs share, since environment and monitor can be learned apart. With g = (c, s_M),
 n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
-showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one
+showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one;
+½ for a pair that was visited and not asked about, so that new pairs are visited first
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
 While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
 While it has not varied for any joint pair, the way to a goal is planned: Ŝ(o, a; g) = γ_S^d Ŝ(o, a_E; c), with d steps
@@ -17,8 +18,8 @@ from the monitor state after a to s_M along what usually followed monitor pairs.
 that is off, it leads through a place where something else followed (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
-In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed, and
-goals may be out of reach.
+In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed;
+goals may be out of reach, and pairs that are not asked about at once may not come back, so they count 0.
 """
 
 import jax
@@ -26,8 +27,12 @@ import jax.numpy as jnp
 
 #: κ: a visit in a monitor state, or an observed reward, counts as this number of visits.
 WEIGHT = 10
+#: What a pair counts for that was visited, and whose reward was never asked for.
+UNANSWERED = 0.5
 #: h: less than Ŝ of a goal of which nothing is known yet (0.02), or that 60 steps lead to (0.95⁶⁰ ≈ 0.05).
 HOPE = 0.01
+#: A step that changes the monitor state takes this part of a step longer: of two ways, the one without is nearer.
+CHANGE = 0.1
 #: What a way through a place where the monitor changes counts for, beside one that needs no such place.
 ELSEWHERE = 0.1
 #: Costs decide between goals that are equally close up to this.
@@ -36,7 +41,7 @@ SMALLEST = 1e-3
 
 def least_visits(counts: jax.Array, seen: jax.Array) -> jax.Array:
     """The smallest count [] of pairs [goals, A] in states that were seen [goals]."""
-    return jnp.where(seen[:, None], counts, jnp.iinfo(jnp.int32).max).min()
+    return jnp.where(seen[:, None], counts, jnp.inf).min()
 
 
 def ratio(step: jax.Array, least: jax.Array) -> jax.Array:
@@ -101,6 +106,7 @@ def apart(reach: jax.Array, code: jax.Array, monitor: jax.Array, after: jax.Arra
     own, outcomes = usual[monitor], after[:, monitor]
     following = jnp.where(outcomes[code] >= 0, outcomes[code], own)  # [environment actions, actions]
     onward = jnp.where(following[..., None] >= 0, left[jnp.maximum(following, 0)], 0.0)
+    onward = jnp.where((following == monitor)[..., None], onward, onward * discount**CHANGE)
     direct = reach[:, None, :, None] * onward[:, :, None, :]
     unusual = (outcomes >= 0) & (outcomes != own)
     leads = (unusual[..., None] & (outcomes[..., None] == states)).any((1, 2))  # [codes, s]
@@ -118,13 +124,15 @@ def pooled(
     varies: jax.Array,
     joint: jax.Array,
     goes_on: jax.Array,
+    unanswered: float,
     n_monitor_states: int,
     n_env_actions: int,
 ) -> jax.Array:
     """Pooled counts [goals, A] from visits [goals, A] and rewards observed by environment and monitor pair [pairs].
 
     enough: the number of answers that is; varies [environment pairs]; joint: whether monitor and environment are
-    explored jointly; goes_on [monitor pairs]: whether an episode ever went on after them, or the monitor has one state.
+    explored jointly; goes_on [monitor pairs]: whether an episode ever went on after them, or the monitor has one state;
+    unanswered: what a pair counts for that was visited, and whose reward was never asked for.
     """
     parts = visits.reshape(-1, n_monitor_states, n_env_actions, visits.shape[1] // n_env_actions)
     in_state, monitor = parts.sum(3, keepdims=True), parts.sum((0, 2), keepdims=True)
@@ -133,6 +141,7 @@ def pooled(
     tries = (parts * shows).sum((1, 3), keepdims=True)
     varies = varies.reshape(env.shape)
     answers = jnp.maximum(jnp.where(varies, 1, WEIGHT) * reward_visits.reshape(env.shape), tries)
+    answers = jnp.maximum(answers, unanswered * (env > 0))
     counts = jnp.minimum(jnp.where(counted, env, monitor), monitor)
     counts = jnp.minimum(counts, jnp.where(joint, WEIGHT * in_state, counts))
     return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)

@@ -20,7 +20,19 @@ from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import code_layers, goal_layers, reach_logits, reach_loss, reach_targets
 from monmdp.deep.replay import History, draw, some_step
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, env_visits, joined, picture, possible, scaled
+from monmdp.deep.state import (
+    MASKS,
+    Memory,
+    Numbers,
+    Plan,
+    apart_from_monitor,
+    env_possible,
+    env_visits,
+    joined,
+    picture,
+    possible,
+    scaled,
+)
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 
@@ -41,6 +53,8 @@ class Batch(NamedTuple):
     tried: jax.Array
 
 
+#: A monitor pair after which none of so many episodes went on ends episodes.
+MANY = 10
 #: A function from the layers of a network to its loss.
 Loss = Callable[[Layers], jax.Array]
 
@@ -145,10 +159,12 @@ def any_monitor_state(
     """Monitor states [n], and steps from there and whether there are such [n, m]: half of them from any monitor state.
 
     If what the monitor does has not varied for any monitor pair, it does not depend on the environment either. So what
-    the environment did in a step also follows other monitor pairs, with what the monitor did after these before. Only
-    pairs after which an episode went on take part: otherwise the monitor may have ended it.
+    the environment did in a step also follows other monitor pairs, with what the monitor did after these before. Steps
+    take part if an episode ever went on after their monitor pair: otherwise the monitor may have ended it. If none of
+    many episodes went on after the other pair, the step ends one there.
     """
     (n, m), n_monitor_actions = tried.shape, plan.n_actions // plan.n_env_actions
+    parts = -1, plan.n_monitor_states, plan.n_env_actions, n_monitor_actions
     outcomes, monitors = memory.monitor_outcomes, ways.monitor[:, 0]
     env_actions, own = jnp.divmod(ways.action[:, :1], n_monitor_actions)
     swap_key, state_key, action_key, other_key = jax.random.split(key, 4)
@@ -158,19 +174,22 @@ def any_monitor_state(
     actions = jnp.concatenate([first, others], 1) % n_monitor_actions
     pairs = drawn[:, None] * n_monitor_actions + actions
     goes_on = outcomes.next[pairs] >= 0
+    ends = ~goes_on & (memory.visits.reshape(parts).sum((0, 2)).ravel()[pairs] >= MANY)
     next_monitor = jnp.maximum(outcomes.next[pairs], 0)
     swaps = jax.random.bernoulli(swap_key, 0.5, (n,)) & explored_apart(plan, memory)
-    swaps &= goes_on[:, 0] & (outcomes.next[monitors * n_monitor_actions + own[:, 0]] >= 0)
+    follows = goes_on | ends
+    swaps &= follows[:, 0] & (outcomes.next[monitors * n_monitor_actions + own[:, 0]] >= 0)
     same_outcome = jax.tree.map(lambda array: jnp.broadcast_to(array[:, :1], array.shape), ways)
     swapped = same_outcome._replace(
         monitor=jnp.broadcast_to(drawn[:, None], (n, m)),
         action=env_actions * n_monitor_actions + actions,
-        monitor_reward=jnp.where(goes_on, outcomes.reward[pairs], 0.0),
+        monitor_reward=jnp.where(follows, outcomes.reward[pairs], 0.0),
+        terminated=same_outcome.terminated | ends,
         next_monitor=next_monitor,
         next_goal=same_outcome.next_goal // plan.n_monitor_states * plan.n_monitor_states + next_monitor,
     )
     ways = jax.tree.map(lambda new, old: jnp.where(swaps[:, None], new, old), swapped, ways)
-    return ways.monitor[:, 0], ways, jnp.where(swaps[:, None], goes_on, tried)
+    return ways.monitor[:, 0], ways, jnp.where(swaps[:, None], follows, tried)
 
 
 def with_any_monitor_action(plan: Plan, memory: Memory, entries: History, key: jax.Array) -> History:
@@ -235,24 +254,26 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
 
 def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
     """The loss of Ŝ: of goals or, while the way to monitor states is planned, of codes alone."""
-    entries, slow = batch.entries, memory.slow["reach"]
+    entries, slow, inputs = batch.entries, memory.slow["reach"], jnp.stack([batch.inputs, batch.next_inputs])
 
     def logits_and_targets(
-        layers: Layers, slow: Layers, allowed: jax.Array, actions: jax.Array, following: jax.Array
+        layers: Layers, slow: Layers, inputs: jax.Array, allowed: jax.Array, actions: jax.Array, following: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        ahead = reach_logits(slow, batch.next_inputs, allowed)
+        ahead = reach_logits(slow, inputs[1], allowed)
         targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
-        return reach_logits(layers, batch.inputs, allowed)[jnp.arange(plan.batch), actions], targets
+        return reach_logits(layers, inputs[0], allowed)[jnp.arange(plan.batch), actions], targets
 
     def of_goals(layers: Layers) -> jax.Array:
         networks, allowed = (goal_layers(layers), goal_layers(slow)), possible(plan, numbers)
-        return reach_loss(*logits_and_targets(*networks, allowed, entries.action, entries.next_goal), memory.seen)
+        parts = logits_and_targets(*networks, inputs, allowed, entries.action, entries.next_goal)
+        return reach_loss(*parts, memory.seen)
 
     def of_codes(layers: Layers) -> jax.Array:
         n_monitor_actions = plan.n_actions // plan.n_env_actions
         actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
         networks, following = (code_layers(layers), code_layers(slow)), entries.next_goal // plan.n_monitor_states
-        logits, targets = logits_and_targets(*networks, env_possible(plan, numbers), actions, following)
+        parts = apart_from_monitor(plan, inputs), env_possible(plan, numbers), actions, following
+        logits, targets = logits_and_targets(*networks, *parts)
         goes_on = (memory.monitor_outcomes.next >= 0).reshape(-1, n_monitor_actions)
         used = goes_on[entries.monitor, monitor_actions, None]
         known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)

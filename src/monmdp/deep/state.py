@@ -270,6 +270,11 @@ def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
     return jnp.concatenate([pictures, size * jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
 
 
+def apart_from_monitor(plan: Plan, inputs: jax.Array) -> jax.Array:
+    """Inputs of networks without the monitor state."""
+    return inputs.at[..., -plan.n_monitor_states :].set(0.0)
+
+
 def monitor_size(plan: Plan, n_numbers: int) -> float:
     """κ for pictures of n numbers."""
     return 0.5 * n_numbers**0.5 if plan.n_monitor_states > 1 else 1.0

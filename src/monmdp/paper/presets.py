@@ -50,9 +50,8 @@ HARD = {
     "Empty(rows=18, columns=18)": "Button(cell=(0, 17), action='RIGHT')",
 }
 HARD_STEPS, MORE_STEPS = 40_000, {"DeepSea(size=30)": 60_000}
-#: Agents there, with bins by the range: values of actions differ by less than 1%, and costs of feedback widen it. An
-#: update every other step: half the time, and exploration needs steps rather than updates.
-HARD_AGENTS = (*(f"{name}(bins=None, every=2)" for name in DEEP), *HASHED)
+#: Agents there, with bins by the range: values of actions differ by less than 1%, and costs of feedback widen it.
+HARD_AGENTS = (*(f"{name}(bins=None)" for name in DEEP), *HASHED)
 #: Agents in environments without a table, and the monitors there.
 LIVE_OPTIONS = "hidden=(64, 64), last_learning_rate=0.1, last_tracking=1.0, bins=9, codes=64"
 LIVE_AGENTS = (
