@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
-from monmdp.deep.learning import any_monitor_state, two_ways
+from monmdp.deep.batch import any_monitor_state, two_ways
 from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.observations import picture_numbers
 from monmdp.deep.policy import Policy
