@@ -15,11 +15,13 @@ import jax.numpy as jnp
 import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
 from monmdp.deep.batch import any_monitor_state, two_ways
+from monmdp.deep.branch import branch
 from monmdp.deep.networks import fixed_layers, network, new_layers
-from monmdp.deep.observations import picture_numbers
+from monmdp.deep.observations import Observations, inputs_of, picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
 from monmdp.deep.state import Outcomes, Plan, for_unit_vectors, joined, no_outcomes, with_outcome
+from monmdp.protocol import paper_job
 from monmdp.simulation import Simulation
 from monmdp.world import compact
 
@@ -267,6 +269,69 @@ def test_gradients_agree_with_finite_differences(batch):
     for name in cases:
         slope = sum(jax.tree.leaves(jax.tree.map(lambda g, d: (g * d).sum(), gradients[name], direction[name])))
         assert (above[name] - below[name]) / 2e-5 == pytest.approx(slope, rel=1e-4), name
+
+
+def adam(x, y, w, rates):
+    """Weights of y = x w after fifty of Adam's steps on the squared error, in NumPy."""
+    mean, square = 0.0 * w, 0.0 * w
+    for t in range(1, 51):
+        gradient = x.T @ (x @ w - y)
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        w = w - 0.001 * rates[:, None] * mean / (1 - 0.9**t) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
+    return w
+
+
+@pytest.mark.parametrize("monitor", ["Ask", "Level"])
+def test_one_weight_learns_what_those_of_numbers_that_change_together_would(monitor):
+    job = paper_job(monmdp.make("Loop", monitor), "DeepDirected", 100)
+    table, n_monitors, inputs = np.asarray(job.view.table, float), job.plan.n_monitor_states, job.inputs
+    assert (table.shape[1], job.numbers.observations.shape[1]) == (675, 9)
+    np.testing.assert_allclose(inputs.first + inputs.share * inputs.table[:, inputs.group], table, atol=1e-6)
+    random = np.random.default_rng(0)
+    monitors, y = random.integers(n_monitors, size=9), random.normal(size=(9, 4))
+    learned = []
+    for numbers, rates in ((table, np.ones(675 + n_monitors)), (job.numbers.observations, job.numbers.rates)):
+        spread = np.sqrt(((numbers - numbers.mean(0)) ** 2).mean())
+        scaled = (numbers - numbers.mean(0)) / spread
+        x = np.asarray(joined(job.plan, jnp.array(scaled), jnp.array(monitors)), float)
+        learned.append(x @ adam(x, y, np.zeros((x.shape[1], 4)), rates))
+    assert np.abs(learned[0]).max() > 0.1
+    np.testing.assert_allclose(*learned, rtol=1e-4, atol=1e-5)
+
+
+def test_inputs_of_all_kinds_of_observations():
+    """Distances stay as they are; numbers that never change are left out, and noisy ones are never merged."""
+    table = np.float32([[1.0, 2.0, 0.5, 3.0, 7.0], [2.0, 4.0, 0.5, 3.0, 7.0], [4.0, 8.0, 0.5, 2.0, 7.0]])
+    merged = inputs_of(Observations(table, 0.0, (5,)))
+    assert merged.group.tolist() == [0, 0, 0, 1, 0]
+    np.testing.assert_allclose(merged.share, [5**-0.5, 4 / 20**0.5, 0, -1, 0], atol=1e-6)
+    np.testing.assert_allclose(np.abs(merged.table), [[0, 0], [5**0.5, 0], [3 * 5**0.5, 1]], atol=1e-6)
+    np.testing.assert_allclose(merged.rates, [3 / 5**0.5, 1], rtol=1e-6)
+    same = inputs_of(Observations(np.ones((4, 3), np.float32), 0.0, (3,)))
+    assert same.table.shape == (4, 1)
+    assert not same.table.any()
+    assert not same.share.any()
+    noisy = inputs_of(Observations(table, 0.1, (5,)))
+    np.testing.assert_array_equal(noisy.table, table)
+    np.testing.assert_array_equal(noisy.first + noisy.share * noisy.table[:, noisy.group], table)
+
+
+def test_runs_that_agree_compute_one_of_two_branches():
+    def logged(name, factor):
+        def function(x, y):
+            jax.debug.callback(lambda: computed.append(name))
+            return {"sum": factor * (x + y)}
+
+        return function
+
+    computed, x, y = [], np.arange(3.0), np.float32(2.0)
+    both = jax.jit(jax.vmap(lambda p, x: branch(p, logged("true", 1), logged("false", -1), x, y)))
+    for predicates, used in (([1, 1, 1], {"true"}), ([0, 0, 0], {"false"}), ([0, 1, 1], {"true", "false"})):
+        computed.clear()
+        result = both(np.array(predicates, bool), x)["sum"]
+        jax.effects_barrier()
+        assert result.tolist() == [value if p else -value for p, value in zip(predicates, x + 2.0, strict=True)]
+        assert set(computed) == used
 
 
 def test_codes_of_exact_and_of_noisy_pictures():

@@ -70,10 +70,10 @@ def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
     size = paper_job(problem, "DeepNaive", STEPS).run_bytes
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
-    assert paper_job(problem, "DeepNaive", STEPS).lanes == 7  # of 120, halved until they fit
+    assert paper_job(problem, "DeepNaive", STEPS).lanes == 7  # of 240, halved until they fit
     monkeypatch.setattr(deep_job, "room", lambda: np.inf)
     large = monmdp.make("Empty(rows=12, columns=12)", "Ask")
-    assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, large)] == [120, 30]
+    assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, large)] == [240, 30]
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     with pytest.raises(
         MonMDPError, match=r"DeepNaive\(batch=60000\) in Loop \+ Ask needs about .* can be used; choose"

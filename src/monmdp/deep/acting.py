@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from monmdp.deep.branch import branch
 from monmdp.deep.ensemble import members, smallest
 from monmdp.deep.goals import UNANSWERED, apart, choose_goal, least_visits, pooled, ratio, toward
 from monmdp.deep.networks import Layers
@@ -106,19 +107,20 @@ def candidates(plan: Plan, memory: Memory) -> jax.Array:
 
 def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array) -> jax.Array:
     """Ŝ [A, goals] of inputs [inputs] in a goal; only the layers that are used are computed."""
-    layers = memory.networks["reach"]
+    operands = memory.networks["reach"], inputs, here, memory.pair_outcomes.next, numbers
 
-    def of_goals() -> jax.Array:
+    def of_goals(layers: Layers, inputs: jax.Array, here: jax.Array, after: jax.Array, numbers: Numbers) -> jax.Array:
         return jax.nn.sigmoid(reach_logits(goal_layers(layers), inputs, possible(plan, numbers)))
 
-    def of_codes() -> jax.Array:
-        reach = jax.nn.sigmoid(
-            reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), env_possible(plan, numbers))
-        )
-        after = memory.pair_outcomes.next.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
-        return apart(reach, *jnp.divmod(here, plan.n_monitor_states), after, numbers.goal_discount)
+    def of_codes(layers: Layers, inputs: jax.Array, here: jax.Array, after: jax.Array, numbers: Numbers) -> jax.Array:
+        logits = reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), env_possible(plan, numbers))
+        after = after.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
+        return apart(jax.nn.sigmoid(logits), *jnp.divmod(here, plan.n_monitor_states), after, numbers.goal_discount)
 
-    return jax.lax.cond(planned(plan, memory), of_codes, of_goals) if plan.n_code_goals else of_goals()
+    if not plan.n_code_goals:
+        return of_goals(*operands)
+    reach: jax.Array = branch(planned(plan, memory), of_codes, of_goals, *operands)
+    return reach
 
 
 def current_goal(

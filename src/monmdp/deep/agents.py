@@ -89,7 +89,7 @@ class DeepAgent(Agent):
     codes: Count | None = None
     code_radius: NonNegative | None = None
 
-    revision = 1
+    revision = 2
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
     #: Whether the agent explores toward goals.
@@ -192,7 +192,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 4
+    revision = 5
     directed: ClassVar[bool] = True
 
 

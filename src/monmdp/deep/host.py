@@ -29,7 +29,7 @@ from monmdp.deep.goals import least_visits, ratio
 from monmdp.deep.job import LISTEN_EVERY, DeepJob
 from monmdp.deep.learner import Seen, decide, remember
 from monmdp.deep.learning import learn
-from monmdp.deep.observations import Observations, Singles
+from monmdp.deep.observations import Observations, Singles, inputs_of
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import reweighted
 from monmdp.deep.state import Memory, Numbers, Plan, blank_memory, for_unit_vectors, joined, scaled
@@ -317,6 +317,7 @@ class HostRun(DeepJob):
         self._rows = -(-(2 * self.steps + n) // ROWS) * ROWS
         self.world = sizes_of(env).world(codes, discount)
         self.view = Observations(np.zeros((0, vectors.middle.size), np.float32), 0.0, vectors.shape)
+        self.inputs = inputs_of(self.view)
         size = 4 * self._rows * vectors.middle.size + self.run_bytes
         check_memory(size, f"{agent.name} in {title}", "choose fewer steps, smaller observations or smaller layers")
         if test_env is not None:

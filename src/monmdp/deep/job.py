@@ -26,10 +26,10 @@ from monmdp.deep.inside import aims, in_world
 from monmdp.deep.learner import Reading, advance, begin, read
 from monmdp.deep.memory import LANES, LARGE_LANES, accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
-from monmdp.deep.observations import observations, picture_numbers
+from monmdp.deep.observations import inputs_of, observations, picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
-from monmdp.deep.state import Numbers, Plan, for_unit_vectors
+from monmdp.deep.state import Numbers, Plan, for_unit_vectors, monitor_size
 from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
 from monmdp.exact.structure import visible_bounds, visible_env_outcomes
@@ -55,8 +55,8 @@ LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
 #: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
-#: states and actions, outcomes of a pair, and numbers of a picture.
-SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_PICTURE = 36, 5, 12, 768
+#: states and actions, outcomes of a pair, and inputs of networks for pictures.
+SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_INPUTS = 36, 5, 12, 36
 #: One lock per program: it is compiled once.
 _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 
@@ -77,6 +77,7 @@ class DeepJob(Job):
         self.agent: Any = agent.filled(defaults)
         self.agent = self.agent.filled(self.agent.defaults(bounds))
         self.view = observations(problem, agent.observe)
+        self.inputs = inputs_of(self.view)
         if not self.lanes:
             raise MonMDPError(
                 f"A seed of {self.agent_name} in {problem.name} needs about {readable(self.run_bytes)} of the "
@@ -116,6 +117,7 @@ class DeepJob(Job):
         world, sizes = self.world, sizes_of(self.world)
         small = world.n_env_states <= SMALL_STATES and world.n_actions <= SMALL_ACTIONS * world.n_monitor_actions
         small &= sizes.outcomes_of_pair <= SMALL_OUTCOMES and not self.view.noise
+        small &= self.inputs.table.shape[1] <= SMALL_INPUTS
         return small and accelerated()
 
     @cached_property
@@ -163,10 +165,13 @@ class DeepJob(Job):
     @cached_property
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
-        agent, table, noise = self.agent, self.view.table, self.view.noise
+        agent, table, noise = self.agent, self.inputs.table, self.view.noise
         if self._fills_up:
-            missing = SMALL_PICTURE - table.shape[1] if len(self.view.shape) == 3 else 0
-            table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, max(missing, 0))))
+            table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, SMALL_INPUTS - table.shape[1])))
+        # networks see inputs on the scale of their number: weights learn faster where few inputs stand for many numbers
+        n_numbers, n_inputs, missing = self.view.table.shape[1], table.shape[1], table.shape[1] - len(self.inputs.rates)
+        rates = np.pad((n_numbers / n_inputs) ** 0.5 * self.inputs.rates, (0, missing))
+        monitors = monitor_size(self.plan, n_numbers) / monitor_size(self.plan, n_inputs)
         bonus = float(getattr(agent, "bonus", 0.0))
         rewards, values = self.ranges(bonus)
         prior_scale = float(getattr(agent, "prior_scale", 0.0))
@@ -175,6 +180,7 @@ class DeepJob(Job):
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
             observations=table,
+            rates=np.append(rates, np.full(self.plan.n_monitor_states, monitors)),
             pictures=picture_numbers(table),
             n_actions=self.world.n_actions,
             noise=noise or None,
@@ -327,12 +333,13 @@ class DeepJob(Job):
 
     def policy(self, seed: int, codes: Codes, layers: Layers, prior: Layers) -> Policy:
         """The greedy policy of a run with these codes, this network of action values and its prior, if it has one."""
-        problem, n_numbers = self.problem, self.view.table.shape[1]
+        problem, (_, _, group, share, first) = self.problem, self.inputs
         prior = mean_prior(prior, self.numbers.prior_scale, self.plan.heads) if prior else []
         mean, factor, layers, prior = jax.device_get((*scale(codes), layers, prior))
-        for each in (layers, prior) if prior else (layers,):  # for unit vectors, and without what was filled up
-            each[0] = for_unit_vectors(each[0], self.plan, len(mean))
-            each[0]["weights"] = np.delete(each[0]["weights"], np.s_[n_numbers : len(mean)], 0)
+        for each in (layers, prior) if prior else (layers,):  # for all numbers and unit vectors, with own actions
+            own = for_unit_vectors(each[0], self.plan, len(mean))
+            pictures, monitors = np.split(own["weights"], [len(mean)])
+            each[0] = {**own, "weights": np.concatenate([share[:, None] * pictures[group], monitors])}
             each[-1] = {name: self._possible(array) for name, array in each[-1].items()}
         return Policy(
             agent=self.agent_name,
@@ -341,7 +348,7 @@ class DeepJob(Job):
             shape=self.view.shape,
             monitor_states=tuple(map(str, problem.monitor.states)),
             actions=tuple(map(problem.action_label, range(problem.n_actions))),
-            mean=mean[:n_numbers],
+            mean=first + share * mean[group],
             factor=factor,
             bins=self.numbers.q_bins,
             layers=tuple(layers),

@@ -1,12 +1,13 @@
 """One update of all networks from replay.
 
 loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
-θ ← θ − α_t Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2)
+θ ← θ − α_t ρ Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2)
+ρ = 1, but for weights of inputs that stand for several numbers of an observation (`observations`)
 θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t; targets, modelled rewards and recorded policies are those of θ⁻
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -14,13 +15,14 @@ import optax
 
 from monmdp.deep.acting import head_values, planned, reward_values
 from monmdp.deep.batch import Batch, new_batch, replayed
+from monmdp.deep.branch import branch
 from monmdp.deep.ensemble import masks, members_loss
-from monmdp.deep.networks import Layers
+from monmdp.deep.networks import Layers, faster
 from monmdp.deep.novelty import bonuses, errors, updated
 from monmdp.deep.reach import code_layers, goal_layers, reach_logits, reach_loss, reach_targets
-from monmdp.deep.replay import draw
+from monmdp.deep.replay import History, draw
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.state import MASKS, Memory, Numbers, Plan, apart_from_monitor, env_possible, possible
+from monmdp.deep.state import MASKS, Memory, Numbers, Outcomes, Plan, apart_from_monitor, env_possible, possible
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 #: A function from the layers of a network to its loss.
@@ -43,24 +45,22 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         bonus = bonuses(found, memory.novelty, numbers.bonus)
         losses["predictor"] = lambda layers: novelty(layers).mean()
     losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
+    learned = {name: jax.value_and_grad(loss)(memory.networks[name]) for name, loss in losses.items()}
     if plan.directed:
-        losses["reach"] = reach_learning(plan, numbers, memory, batch)
-
-    def total(networks: dict[str, Any]) -> tuple[jax.Array, jax.Array]:
-        parts = [losses[name](layers) for name, layers in networks.items()]
-        return sum(parts, jnp.zeros(())), jnp.stack(parts)
-
-    gradient, parts = jax.grad(total, has_aux=True)(memory.networks)
+        learned["reach"] = reach_learning(plan, numbers, memory, batch)
+    gradient = {name: own for name, (_, own) in learned.items()}
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
     decay = (1.0 + jnp.cos(jnp.pi * step / plan.steps)) / 2.0
     rate = numbers.learning_rate * (numbers.last_learning_rate + (1.0 - numbers.last_learning_rate) * decay)
     tracking = numbers.tracking * (numbers.last_tracking + (1.0 - numbers.last_tracking) * decay)
+    direction = {name: faster(layers, numbers.rates) for name, layers in direction.items()}
     networks = jax.tree.map(lambda value, change: value - rate * change, memory.networks, direction)
     slow = {
         name: jax.tree.map(lambda old, new: old + tracking * (new - old), layers, networks[name])
         for name, layers in memory.slow.items()
     }
-    return memory._replace(networks=networks, slow=slow, moments=moments, loss=parts)
+    losses_now = jnp.stack([loss for loss, _ in learned.values()])
+    return memory._replace(networks=networks, slow=slow, moments=moments, loss=losses_now)
 
 
 def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array) -> Loss:
@@ -109,33 +109,56 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
     return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
 
 
-def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
-    """The loss of Ŝ: of goals or, while the way to monitor states is planned, of codes alone."""
-    entries, slow, inputs = batch.entries, memory.slow["reach"], jnp.stack([batch.inputs, batch.next_inputs])
-
-    def logits_and_targets(
-        layers: Layers, slow: Layers, inputs: jax.Array, allowed: jax.Array, actions: jax.Array, following: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        ahead = reach_logits(slow, inputs[1], allowed)
-        targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
-        return reach_logits(layers, inputs[0], allowed)[jnp.arange(plan.batch), actions], targets
-
-    def of_goals(layers: Layers) -> jax.Array:
-        networks, allowed = (goal_layers(layers), goal_layers(slow)), possible(plan, numbers)
-        parts = logits_and_targets(*networks, inputs, allowed, entries.action, entries.next_goal)
-        return reach_loss(*parts, memory.seen)
-
-    def of_codes(layers: Layers) -> jax.Array:
-        n_monitor_actions = plan.n_actions // plan.n_env_actions
-        actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
-        networks, following = (code_layers(layers), code_layers(slow)), entries.next_goal // plan.n_monitor_states
-        parts = apart_from_monitor(plan, inputs), env_possible(plan, numbers), actions, following
-        logits, targets = logits_and_targets(*networks, *parts)
-        goes_on = (memory.monitor_outcomes.next >= 0).reshape(-1, n_monitor_actions)
-        used = goes_on[entries.monitor, monitor_actions, None]
-        known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)
-        return reach_loss(logits, targets, memory.seen.reshape(plan.n_codes, -1).any(1) & used & known)
-
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> tuple[jax.Array, Layers]:
+    """The loss of Ŝ and its gradient: of goals or, while the way to monitor states is planned, of codes alone."""
+    networks = memory.networks["reach"], memory.slow["reach"]
+    operands = *networks, batch.inputs, batch.next_inputs, batch.entries, memory.seen, memory.monitor_outcomes, numbers
+    of_goals, of_codes = (jax.value_and_grad(partial(loss, plan)) for loss in (loss_of_goals, loss_of_codes))
     if not plan.n_code_goals:
-        return of_goals
-    return lambda layers: jax.lax.cond(planned(plan, memory), of_codes, of_goals, layers)
+        return of_goals(*operands)
+    learned: tuple[jax.Array, Layers] = branch(planned(plan, memory), of_codes, of_goals, *operands)
+    return learned
+
+
+def loss_of_goals(
+    plan: Plan,
+    layers: Layers,
+    slow: Layers,
+    inputs: jax.Array,
+    next_inputs: jax.Array,
+    entries: History,
+    seen: jax.Array,
+    _: Outcomes,
+    numbers: Numbers,
+) -> jax.Array:
+    """The loss of Ŝ(o, a; g)."""
+    allowed = possible(plan, numbers)
+    ahead = reach_logits(goal_layers(slow), next_inputs, allowed)
+    targets = reach_targets(ahead, entries.next_goal, entries.terminated, numbers.goal_discount)
+    logits = reach_logits(goal_layers(layers), inputs, allowed)[jnp.arange(plan.batch), entries.action]
+    return reach_loss(logits, targets, seen)
+
+
+def loss_of_codes(
+    plan: Plan,
+    layers: Layers,
+    slow: Layers,
+    inputs: jax.Array,
+    next_inputs: jax.Array,
+    entries: History,
+    seen: jax.Array,
+    outcomes: Outcomes,
+    numbers: Numbers,
+) -> jax.Array:
+    """The loss of Ŝ(o, a_E; c), of steps with monitor pairs after which an episode ever went on."""
+    n_monitor_actions, allowed = plan.n_actions // plan.n_env_actions, env_possible(plan, numbers)
+    actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
+    ahead = reach_logits(code_layers(slow), apart_from_monitor(plan, next_inputs), allowed)
+    following = entries.next_goal // plan.n_monitor_states
+    targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
+    logits = reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), allowed)
+    goes_on = (outcomes.next >= 0).reshape(-1, n_monitor_actions)
+    used = goes_on[entries.monitor, monitor_actions, None]
+    known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)
+    seen = seen.reshape(plan.n_codes, -1).any(1)
+    return reach_loss(logits[jnp.arange(plan.batch), actions], targets, seen & used & known)

@@ -32,6 +32,13 @@ def fixed_layers(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: 
     return [*layers, {**output, "weights": weights}]
 
 
+def faster(layers: Layers, rates: jax.Array) -> Layers:
+    """Changes of layers, with those of the weights of the first inputs multiplied by rates, one for each input."""
+    first, *others = layers
+    weights = first["weights"] * rates[: len(first["weights"]), None]
+    return [{**first, "weights": weights}, *others]
+
+
 def network(layers: Layers, inputs: jax.Array, precise: bool = True) -> jax.Array:
     """Outputs [..., outputs] of inputs [..., inputs]; an accelerator may round to three digits if not precise."""
     values, product = inputs, partial(jnp.matmul, precision="highest" if precise else "default")

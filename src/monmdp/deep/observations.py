@@ -5,6 +5,7 @@ actions are finite and visible; they are not part of f.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from monmdp import check
 from monmdp.errors import MonMDPError, nearest, shown
-from monmdp.problem import Layout, MonMDP
+from monmdp.problem import Integers, Layout, MonMDP
 from monmdp.render.image import draw_grid
 
 #: Longest side of a picture in pixels, if the grid is not larger; colour of the agent; σ of noisy pixels.
@@ -95,6 +96,45 @@ def observations(problem: MonMDP, observe: Any) -> Observations:
     if table.shape[1] == 0:
         raise MonMDPError("An observation must have at least one number.")
     return Observations(table, NOISE if observe == "noisy pixels" else 0.0, rows[0].shape)
+
+
+class Inputs(NamedTuple):
+    """What networks take in place of observations: numbers that always change together are one input.
+
+    The numbers k of an input j are o_k = first_k + share_k z_j, with Σ share_k² = 1, so distances stay as they are. One
+    weight w_j = Σ share_k w_k stands for theirs, and Adam moves it Σ |share_k| times as fast as one of them: all
+    gradients are multiples of one, and Adam takes steps of the same size.
+    table [rows, inputs]: z; rates [inputs]: Σ |share_k|; group, share and first [numbers]; share is 0 for numbers that
+    never change.
+    """
+
+    table: Singles
+    rates: Singles
+    group: Integers
+    share: Singles
+    first: Singles
+
+
+def inputs_of(observations: Observations) -> Inputs:
+    """The inputs of networks for a table of observations; all numbers if there is noise, or no table yet."""
+    table, n_numbers = observations.table, observations.table.shape[1]
+    if observations.noise or not len(table):
+        ones = np.ones(n_numbers, np.float32)
+        return Inputs(table, ones, np.arange(n_numbers), ones, 0.0 * ones)
+    change = table.astype(np.float64) - table[0]
+    varying = np.flatnonzero(change.any(0))
+    own, group, share = change[:, varying], np.zeros(n_numbers, np.int64), np.zeros(n_numbers)
+    scale = own[(own != 0.0).argmax(0), np.arange(len(varying))]
+    patterns = [column.tobytes() for column in np.round(own / scale, 6).T + 0.0]
+    index = {pattern: j for j, pattern in enumerate(dict.fromkeys(patterns))}
+    group[varying] = [index[pattern] for pattern in patterns]
+    norm = np.sqrt(np.bincount(group[varying], scale**2, max(len(index), 1)))
+    share[varying] = scale / norm[group[varying]]
+    inputs = np.zeros((len(norm), len(table)))
+    np.add.at(inputs, group, (change * share).T)
+    single = partial(np.asarray, dtype=np.float32)
+    rates = np.bincount(group, np.abs(share), len(norm))
+    return Inputs(single(inputs.T), single(rates), group, single(share), table[0])
 
 
 def picture_numbers(table: Singles) -> np.ndarray:

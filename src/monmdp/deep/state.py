@@ -72,13 +72,15 @@ class Plan(NamedTuple):
 class Numbers(NamedTuple):
     """Options and facts that are only numbers; programs are compiled once for all of them.
 
-    pictures [rows]: the number of the picture in each row of observations; equal pictures have equal numbers.
-    n_actions: the first of a program's actions are those of the problem, the others are never chosen. noise: None if
-    there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards, learn Q only
-    from known rewards, or know hidden ones; else 0.
+    observations [rows, D]: inputs of networks (`observations`); rates [D + monitor states]: how fast weights learn,
+    as multiples of others. pictures [rows]: the number of the picture in each row of observations; equal pictures have
+    equal numbers. n_actions: the first of a program's actions are those of the problem, the others are never chosen.
+    noise: None if there is none. uses_model, ignores, sees_everything: 1 for agents that put R̂ in the place of rewards,
+    learn Q only from known rewards, or know hidden ones; else 0.
     """
 
     observations: Any
+    rates: Any
     pictures: Any
     n_actions: Any
     noise: Any
