@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import monmdp
 from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
 from monmdp.deep.batch import any_monitor_state, two_ways
-from monmdp.deep.branch import branch
 from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.observations import Observations, inputs_of, picture_numbers
 from monmdp.deep.policy import Policy
@@ -316,24 +315,6 @@ def test_inputs_of_all_kinds_of_observations():
     np.testing.assert_array_equal(noisy.first + noisy.share * noisy.table[:, noisy.group], table)
 
 
-def test_runs_that_agree_compute_one_of_two_branches():
-    def logged(name, factor):
-        def function(x, y):
-            jax.debug.callback(lambda: computed.append(name))
-            return {"sum": factor * (x + y)}
-
-        return function
-
-    computed, x, y = [], np.arange(3.0), np.float32(2.0)
-    both = jax.jit(jax.vmap(lambda p, x: branch(p, logged("true", 1), logged("false", -1), x, y)))
-    for predicates, used in (([1, 1, 1], {"true"}), ([0, 0, 0], {"false"}), ([0, 1, 1], {"true", "false"})):
-        computed.clear()
-        result = both(np.array(predicates, bool), x)["sum"]
-        jax.effects_barrier()
-        assert result.tolist() == [value if p else -value for p, value in zip(predicates, x + 2.0, strict=True)]
-        assert set(computed) == used
-
-
 def test_codes_of_exact_and_of_noisy_pictures():
     random, table, encode = np.random.default_rng(3), np.eye(3, 50), jax.jit(codes.encode)
     for noise, room in ((0.0, 3), (0.05, 6)):
@@ -546,38 +527,62 @@ def test_goals_out_of_reach_are_chosen_when_all_others_were_visited_often_enough
     assert int(goals.choose_goal(counts, seen, jnp.full((2, 3), 0.5), 0, free, 9)) == 5  # all are within reach
 
 
+def certain(after):
+    """The model of a monitor without chance, by what followed joint pairs."""
+    followed = jnp.zeros((*after.shape[1::2], after.shape[1]), int)
+    return jax.jit(goals.monitor_model)(after, jnp.zeros(after.shape, bool), followed)
+
+
 def test_monitor_states_are_reached_apart_from_codes():
     """Level with three states: action 0 goes up from state 0, action 1 from state 1, 2 stays; unknown in state 2."""
     following = jnp.array([[1, 0, 0], [0, 2, 1], [-1, -1, -1]])
-    steps = jax.jit(goals.monitor_steps)(following)
-    assert steps.tolist() == [[0, 1, 2], [1, 0, 1], [np.inf, np.inf, 0]]
     after = jnp.full((4, 3, 2, 3), -1).at[3, :, 0].set(following)  # seen in one code only
-    assert jax.jit(goals.usual_outcomes)(after).tolist() == following.tolist()
-    near = np.random.default_rng(2).random((2, 4))  # environment actions, codes
+    model = certain(after)
+    assert model.usual.tolist() == following.tolist()
+    near = jax.jit(goals.monitor_reach)(model.chances, 0.5)
+    assert near.tolist() == [[1, 0.5, 0.25], [0.5, 1, 0.5], [0, 0, 1]]
+    reach = np.random.default_rng(2).random((2, 4))  # environment actions, codes
     apart = jax.jit(goals.apart)
-    found = apart(jnp.array(near), 0, 1, after, 0.5).reshape(2, 3, 4, 3)
+    found = apart(jnp.array(reach), 0, 1, model, 0.5).reshape(2, 3, 4, 3)
     change = 0.5**goals.CHANGE
-    np.testing.assert_allclose(found[:, 0], near[..., None] * [change, 0.5 * change, 0.25 * change], rtol=1e-6)
-    np.testing.assert_allclose(found[:, 1], near[..., None] * [0, 0, change], rtol=1e-6)
-    np.testing.assert_allclose(found[:, 2], near[..., None] * [0.5, 1, 0.5], rtol=1e-6)
-    assert not apart(jnp.array(near), 0, 2, after, 0.5).any()
+    np.testing.assert_allclose(found[:, 0], reach[..., None] * [change, 0.5 * change, 0.25 * change], rtol=1e-6)
+    np.testing.assert_allclose(found[:, 1], reach[..., None] * [0, 0, change], rtol=1e-6)
+    np.testing.assert_allclose(found[:, 2], reach[..., None] * [0.5, 1, 0.5], rtol=1e-6)
+    assert not apart(jnp.array(reach), 0, 2, model, 0.5).any()
 
 
 def test_the_way_to_a_monitor_state_leads_through_a_button():
     """Two monitor states that stay, but environment action 1 in code 2 was seen to switch from 0 to 1."""
     after = jnp.tile(jnp.array([0, 1])[:, None, None], (4, 1, 2, 1)).at[2, 0, 1].set(1)
-    assert goals.usual_outcomes(after).tolist() == [[0], [1]]
-    near = np.array([[0.9, 0.2, 0.4, 0.1], [0.3, 0.8, 0.5, 0.6]])
+    model, reach = certain(after), np.array([[0.9, 0.2, 0.4, 0.1], [0.3, 0.8, 0.5, 0.6]])
+    assert model.usual.tolist() == [[0], [1]]
     apart = jax.jit(goals.apart)
-    found = apart(jnp.array(near), 0, 0, after, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(found[..., 0], near)
-    np.testing.assert_allclose(found[..., 1], goals.ELSEWHERE * near[:, 2:3].repeat(4, 1))  # first to code 2
-    there = apart(jnp.array(near), 2, 0, after, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(there[0], np.stack([near[0], np.zeros(4)], -1))
-    button = np.stack([np.zeros(4), 0.5**goals.CHANGE * near[1]], -1)
+    found = apart(jnp.array(reach), 0, 0, model, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(found[..., 0], reach)
+    np.testing.assert_allclose(found[..., 1], goals.ELSEWHERE * reach[:, 2:3].repeat(4, 1))  # first to code 2
+    there = apart(jnp.array(reach), 2, 0, model, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(there[0], np.stack([reach[0], np.zeros(4)], -1))
+    button = np.stack([np.zeros(4), 0.5**goals.CHANGE * reach[1]], -1)
     np.testing.assert_allclose(there[1], button, rtol=1e-6)
-    back = apart(jnp.array(near), 2, 1, after, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(back, np.stack([np.zeros_like(near), near], -1))  # no way back is known
+    back = apart(jnp.array(reach), 2, 1, model, 0.5).reshape(2, 4, 2)
+    np.testing.assert_allclose(back, np.stack([np.zeros_like(reach), reach], -1))  # no way back is known
+
+
+def test_the_way_to_a_monitor_state_by_chance():
+    """Action 0 stays, or goes to the other one of two monitor states in a quarter of the steps; action 1 stays."""
+    after = jnp.tile(jnp.array([[0, 0], [1, 1]])[:, None], (3, 1, 2, 1)).at[1, 0, 0, 0].set(1)
+    varies = jnp.zeros((3, 2, 2, 2), bool).at[:, 0, :, 0].set(True)
+    followed = jnp.array([[[30, 10], [9, 0]], [[0, 7], [0, 5]]])
+    model = jax.jit(goals.monitor_model)(after, varies, followed)
+    assert model.varies.tolist() == [[True, False], [False, False]]
+    assert model.chances.tolist() == [[[0.75, 0.25], [1, 0]], [[0, 1], [0, 1]]]
+    near = jax.jit(goals.monitor_reach)(model.chances, 0.8)
+    np.testing.assert_allclose(near, [[1, 0.2], [0, 1]], rtol=1e-6)
+    reach, change = np.random.default_rng(3).random((2, 3)), 0.8**goals.CHANGE
+    found = jax.jit(goals.apart)(jnp.array(reach), 1, 0, model, 0.8).reshape(2, 2, 3, 2)
+    chance = np.array([0.75, 0.75 * 0.2 + 0.25]) * change  # what followed there once does not count
+    np.testing.assert_allclose(found[:, 0], reach[..., None] * chance, rtol=1e-6)
+    np.testing.assert_allclose(found[:, 1], reach[..., None] * [1, 0.2], rtol=1e-6)
 
 
 def test_pooled_counts():

@@ -9,12 +9,21 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from monmdp.deep.branch import branch
 from monmdp.deep.ensemble import members, smallest
-from monmdp.deep.goals import UNANSWERED, apart, choose_goal, least_visits, pooled, ratio, toward
+from monmdp.deep.goals import (
+    UNANSWERED,
+    MonitorModel,
+    apart,
+    choose_goal,
+    least_visits,
+    monitor_model,
+    pooled,
+    ratio,
+    toward,
+)
 from monmdp.deep.networks import Layers
-from monmdp.deep.reach import code_layers, goal_layers, reach_logits
-from monmdp.deep.state import HEADS, Memory, Numbers, Plan, apart_from_monitor, env_possible, possible
+from monmdp.deep.reach import reach_logits
+from monmdp.deep.state import HEADS, Memory, Numbers, Plan, env_possible, pictures_of, possible
 from monmdp.deep.values import best_action, q_values
 
 
@@ -87,18 +96,20 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
 
 def explored_apart(plan: Plan, memory: Memory) -> jax.Array:
     """Whether what the monitor did so far does not depend on the environment."""
-    return ~memory.monitor_outcomes.varies.any() & (plan.n_code_goals > 0)
+    return ~memory.monitor_outcomes.varies.any() & plan.plans
 
 
-def planned(plan: Plan, memory: Memory) -> jax.Array:
-    """Whether chance played no part in what the monitor did so far, so that the way to its states can be planned."""
-    return ~memory.pair_outcomes.varies.any() & (plan.n_code_goals > 0)
+def known_monitor(plan: Plan, memory: Memory) -> MonitorModel:
+    """What is known of a monitor with several states."""
+    shape = plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1
+    outcomes, followed = memory.pair_outcomes, memory.followed.reshape(plan.n_monitor_states, -1, plan.n_monitor_states)
+    return monitor_model(outcomes.next.reshape(shape), outcomes.varies.reshape(shape), followed)
 
 
 def candidates(plan: Plan, memory: Memory) -> jax.Array:
     """The states that can be goals [goals]: those in which the agent acted or, where the monitor is explored apart, all
     codes with all monitor states in which it did."""
-    if not plan.n_code_goals:
+    if not plan.plans:
         return memory.seen
     seen = memory.seen.reshape(plan.n_codes, plan.n_monitor_states)
     product = seen.any(1, keepdims=True) & seen.any(0)
@@ -106,21 +117,15 @@ def candidates(plan: Plan, memory: Memory) -> jax.Array:
 
 
 def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] of inputs [inputs] in a goal; only the layers that are used are computed."""
-    operands = memory.networks["reach"], inputs, here, memory.pair_outcomes.next, numbers
-
-    def of_goals(layers: Layers, inputs: jax.Array, here: jax.Array, after: jax.Array, numbers: Numbers) -> jax.Array:
-        return jax.nn.sigmoid(reach_logits(goal_layers(layers), inputs, possible(plan, numbers)))
-
-    def of_codes(layers: Layers, inputs: jax.Array, here: jax.Array, after: jax.Array, numbers: Numbers) -> jax.Array:
-        logits = reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), env_possible(plan, numbers))
-        after = after.reshape(plan.n_codes, plan.n_monitor_states, plan.n_env_actions, -1)
-        return apart(jax.nn.sigmoid(logits), *jnp.divmod(here, plan.n_monitor_states), after, numbers.goal_discount)
-
-    if not plan.n_code_goals:
-        return of_goals(*operands)
-    reach: jax.Array = branch(planned(plan, memory), of_codes, of_goals, *operands)
-    return reach
+    """Ŝ [A, goals] of inputs [inputs] in a goal."""
+    layers = memory.networks["reach"]
+    if not plan.pools:
+        return jax.nn.sigmoid(reach_logits(layers, inputs, possible(plan, numbers)))
+    reach = jax.nn.sigmoid(reach_logits(layers, pictures_of(plan, inputs), env_possible(plan, numbers)))
+    if not plan.plans:
+        return jnp.repeat(reach, plan.n_actions // plan.n_env_actions, 0)
+    code, monitor = jnp.divmod(here, plan.n_monitor_states)
+    return apart(reach, code, monitor, known_monitor(plan, memory), numbers.goal_discount)
 
 
 def current_goal(
@@ -160,8 +165,8 @@ def mean_costs(plan: Plan, memory: Memory) -> jax.Array:
     shape = -1, plan.n_monitor_states, plan.n_env_actions, plan.n_actions // plan.n_env_actions
     taken = memory.visits.reshape(shape).sum((0, 2))
     costs = -memory.earned.reshape(taken.shape) / jnp.maximum(taken, 1) * plan.pooled
-    if plan.n_code_goals:  # of equal ones, those that leave the monitor as it is
-        after = memory.monitor_outcomes.next.reshape(taken.shape)
-        changes = (after >= 0) & (after != jnp.arange(len(after))[:, None]) & planned(plan, memory)
+    if plan.plans:  # of equal ones, those that leave the monitor as it is
+        after, varies = memory.monitor_outcomes.next.reshape(taken.shape), memory.pair_outcomes.varies.reshape(shape)
+        changes = (after >= 0) & (after != jnp.arange(len(after))[:, None]) & ~varies.any((0, 2))
         costs += 0.01 * jnp.maximum(jnp.abs(costs).max(), 1e-3) * changes
     return jnp.tile(costs, plan.n_env_actions)

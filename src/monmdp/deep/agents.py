@@ -36,8 +36,8 @@ FEATURES = 16
 #: Measured on one core, Empty and larger problems with Ask and Level: seconds of a product of two numbers in an update,
 #: of a step beside these, and of a recording point.
 PRODUCT_SECONDS, STEP_SECONDS, POINT_SECONDS = 2e-11, 1e-3, 3e-3
-#: Numbers of a picture, and bins by the range of values, for these estimates.
-TYPICAL_NUMBERS, TYPICAL_BINS = 512, 200
+#: Bins by the range of values, for these estimates; pictures have about one input per environment state.
+TYPICAL_BINS = 200
 
 
 def sizes(value: Any, what: str) -> None:
@@ -135,13 +135,21 @@ class DeepAgent(Agent):
         if device == "cuda" and jax.default_backend() == "cpu":
             raise MonMDPError("JAX finds no GPU here; install jax[cuda13], or choose the device 'cpu'.")
 
-    def memory_bytes(self, world: World, steps: int, n_numbers: int = 1024, n_codes: int | None = None) -> int:
+    def memory_bytes(
+        self,
+        world: World,
+        steps: int,
+        n_numbers: int = 1024,
+        n_codes: int | None = None,
+        reach_outputs: int | None = None,
+    ) -> int:
         """Approximate size of one run: six copies of its networks, or seven, 26 numbers per step, and batches.
 
-        n_numbers: those of an observation. n_codes: by default one per environment state.
+        n_numbers: those of an observation. n_codes: by default one per environment state. reach_outputs: those of the
+        reach network, by default with pooled counts.
         """
         n_codes = world.n_env_states if n_codes is None else n_codes
-        hidden, outputs = self._weights(world, n_numbers, n_codes)
+        hidden, outputs = self._weights(world, n_numbers, n_codes, reach_outputs)
         copies = 7 if self.features or hasattr(self, "prior_scale") else 6
         weights = copies * (len(outputs) * hidden + sum(outputs.values()))
         batch = self.batch * (n_numbers + sum(outputs.values()) // self.hidden[-1])
@@ -150,19 +158,21 @@ class DeepAgent(Agent):
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""
-        hidden, outputs = self._weights(world, TYPICAL_NUMBERS, world.n_env_states)
+        hidden, outputs = self._weights(world, world.n_env_states, world.n_env_states)
         passes = dict.fromkeys(outputs, 4) | {"q": 7 if world.n_monitor_actions > 1 else 5}
         products = self.batch * sum(passes[name] * (hidden + last) for name, last in outputs.items())
         return STEP_SECONDS + PRODUCT_SECONDS * products / self.every, POINT_SECONDS
 
-    def _weights(self, world: World, n_numbers: int, n_codes: int) -> tuple[int, dict[str, int]]:
+    def _weights(
+        self, world: World, n_numbers: int, n_codes: int, reach_outputs: int | None = None
+    ) -> tuple[int, dict[str, int]]:
         """The number of weights of a network's hidden layers, and of the last layer of each network that is trained."""
         n_actions, env_actions = world.n_actions, world.n_actions // world.n_monitor_actions
         bins = TYPICAL_BINS if self.bins is None else self.bins
         outputs = {
             "q": bins * max(getattr(self, "heads", 0), 1) * n_actions,
             "reward": bins * max(getattr(self, "n", 0), 1) * env_actions,
-            "reach": n_codes * (world.n_monitor_states * n_actions + env_actions) * self.directed,
+            "reach": (reach_outputs or n_codes * env_actions) * self.directed,
             "predictor": self.features * n_actions,
         }
         layers = (n_numbers + world.n_monitor_states, *self.hidden)
@@ -192,7 +202,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 5
+    revision = 6
     directed: ClassVar[bool] = True
 
 

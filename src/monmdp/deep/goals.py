@@ -13,14 +13,17 @@ showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the 
 ½ for a pair that was visited and not asked about, so that new pairs are visited first
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
 While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
-While it has not varied for any joint pair, the way to a goal is planned: Ŝ(o, a; g) = γ_S^d Ŝ(o, a_E; c), with d steps
-from the monitor state after a to s_M along what usually followed monitor pairs. If no such way is known, as to a button
-that is off, it leads through a place where something else followed (`apart`).
+The way to a monitor state is planned: Ŝ(o, a; g) = E M(s_M′, s_M) Ŝ(o, a_E; c), where s_M′ follows a, with M(s, s) = 1
+and else M(s, s_M) = γ_S max_b Σ_s′ P̂(s′ | s, b) M(s′, s_M). P̂ is what usually followed a monitor pair (s, b) or, if what
+the monitor does after it varies for some joint pair, how often. If M is 0, as from a button that is off, the way leads
+through a place where something else followed (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
 what followed was never explored, and does not count for goals with such a monitor pair.
 In live training, a goal that is not reached counts as visited, n(g, a) + M(g, a_E), with M how often it was missed;
 goals may be out of reach, and pairs that are not asked about at once may not come back, so they count 0.
 """
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -75,45 +78,55 @@ def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array,
     return jnp.where(state == here, action, jnp.where(cheapest, near, -1.0).argmax())
 
 
-def monitor_steps(following: jax.Array) -> jax.Array:
-    """The number of steps between monitor states [s, s], by what follows monitor pairs [s, actions]; -1 if unknown."""
-    known, ahead = (following >= 0)[..., None], jnp.maximum(following, 0)
-    n = len(following)
+class MonitorModel(NamedTuple):
+    """What is known of a monitor.
 
-    def longer(_: int, steps: jax.Array) -> jax.Array:
-        return jnp.minimum(steps, 1.0 + jnp.where(known, steps[ahead], jnp.inf).min(1))
-
-    return jax.lax.fori_loop(1, n, longer, jnp.where(jnp.eye(n, dtype=bool), 0.0, jnp.inf))
-
-
-def usual_outcomes(after: jax.Array) -> jax.Array:
-    """The monitor state that follows most joint pairs with a monitor pair [s, actions], -1 if none is known.
-
-    after [codes, s, environment actions, actions]: what followed joint pairs.
+    after [codes, s, environment actions, actions]: what followed joint pairs, -1 if nothing did; usual [s, actions]: what
+    followed most of them; varies [s, actions]: whether it is left to chance; chances [s, actions, s]: P̂.
     """
-    states = jnp.arange(after.shape[1])
+
+    after: jax.Array
+    usual: jax.Array
+    varies: jax.Array
+    chances: jax.Array
+
+
+def monitor_model(after: jax.Array, varies: jax.Array, followed: jax.Array) -> MonitorModel:
+    """The model by what followed joint pairs, whether it varied, and how often [s, actions, s] states followed."""
+    states, by_chance = jnp.arange(after.shape[1]), varies.any((0, 2))
     known = (after[..., None] == states).sum((0, 2))
-    return jnp.where(known.any(-1), known.argmax(-1), -1)
+    usual = jnp.where(known.any(-1), known.argmax(-1), -1)
+    shares = followed / jnp.maximum(followed.sum(-1, keepdims=True), 1)
+    return MonitorModel(after, usual, by_chance, jnp.where(by_chance[..., None], shares, usual[..., None] == states))
 
 
-def apart(reach: jax.Array, code: jax.Array, monitor: jax.Array, after: jax.Array, discount: jax.Array) -> jax.Array:
-    """Ŝ [A, goals] in a code and monitor state if chance plays no part in what the monitor does.
+def monitor_reach(chances: jax.Array, discount: jax.Array) -> jax.Array:
+    """M [s, s]: how near monitor states are to each other by paths of at most as many steps as there are states."""
+    near = jnp.eye(len(chances))
+    for _ in range(len(chances) - 1):
+        near = jnp.maximum(near, discount * (chances[..., None] * near).sum(2).max(1))
+    return near
 
-    reach [environment actions, codes]: Ŝ of codes alone; after: see `usual_outcomes`; discount: γ_S.
-    """
-    usual, states = usual_outcomes(after), jnp.arange(after.shape[1])
-    left = discount ** monitor_steps(usual)  # 0 if there is no way
-    own, outcomes = usual[monitor], after[:, monitor]
-    following = jnp.where(outcomes[code] >= 0, outcomes[code], own)  # [environment actions, actions]
-    onward = jnp.where(following[..., None] >= 0, left[jnp.maximum(following, 0)], 0.0)
-    onward = jnp.where((following == monitor)[..., None], onward, onward * discount**CHANGE)
+
+def apart(reach: jax.Array, code: jax.Array, monitor: jax.Array, model: MonitorModel, discount: jax.Array) -> jax.Array:
+    """Ŝ [A, goals] in a code and monitor state, from Ŝ of codes alone [environment actions, codes]; discount: γ_S."""
+    near, states, outcomes = (
+        monitor_reach(model.chances, discount),
+        jnp.arange(len(model.usual)),
+        model.after[:, monitor],
+    )
+    certain = (outcomes >= 0) & ~model.varies[monitor]
+    following = jnp.where(certain[code][..., None], outcomes[code][..., None] == states, model.chances[monitor])
+    onward = (following[..., None] * near).sum(2)  # [environment actions, actions, s]
+    stays = following[..., monitor] == 1.0
+    onward *= jnp.where(stays, 1.0, discount**CHANGE)[..., None]
     direct = reach[:, None, :, None] * onward[:, :, None, :]
-    unusual = (outcomes >= 0) & (outcomes != own)
+    unusual = certain & (outcomes != model.usual[monitor])
     leads = (unusual[..., None] & (outcomes[..., None] == states)).any((1, 2))  # [codes, s]
-    leads = (leads[..., None] * left).max(1)
+    leads = (leads[..., None] * near).max(1)
     way = ELSEWHERE * (reach[..., None] * leads).max(1)  # [environment actions, s]
-    way = jnp.where((left[monitor] == 0.0) & (leads[code] == 0.0), way, 0.0)
-    return jnp.maximum(direct, way[:, None, None]).reshape(following.size, -1)
+    way = jnp.where((near[monitor] == 0.0) & (leads[code] == 0.0), way, 0.0)
+    return jnp.maximum(direct, way[:, None, None]).reshape(following[..., 0].size, -1)
 
 
 def pooled(

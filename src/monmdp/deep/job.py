@@ -91,7 +91,7 @@ class DeepJob(Job):
         n_numbers, sizes = self.numbers.observations.shape[1], self.sizes
         world = self.world._replace(n_actions=self.plan.n_actions)
         agent = self.agent.filled({"bins": len(self.numbers.q_bins)})
-        size: int = agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes)
+        size: int = agent.memory_bytes(world, self.steps, n_numbers, self.plan.n_codes, self.plan.reach_outputs)
         return size + 4 * (6 * sizes.outcomes + sizes.states * sizes.actions * sizes.outcomes_of_pair)
 
     @property

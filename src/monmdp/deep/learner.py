@@ -94,9 +94,8 @@ def remember(
         exploring=choice.exploring,
     )
     next_monitor = jnp.where(seen.terminated, -1, seen.monitor)
-    if plan.n_code_goals:
-        pair_outcomes = with_outcome(memory.pair_outcomes, entry.pair, next_monitor, seen.monitor_reward)
-        memory = memory._replace(pair_outcomes=pair_outcomes)
+    if plan.plans:
+        memory = memory._replace(pair_outcomes=with_outcome(memory.pair_outcomes, entry.pair, next_monitor, jnp.nan))
     if plan.pools:
         memory = memory._replace(
             steps_of_pair=with_step(memory.steps_of_pair, entry.pair, memory.visits.ravel(), step),
@@ -123,6 +122,7 @@ def remember(
         reward_visits=reward_visits,
         env_outcomes=with_outcome(memory.env_outcomes, env_pair, next_code, jnp.where(known, seen.env_reward, jnp.nan)),
         monitor_outcomes=with_outcome(memory.monitor_outcomes, monitor_pair, next_monitor, seen.monitor_reward),
+        followed=memory.followed.at[monitor_pair, seen.monitor].add(~seen.terminated),
         shown=memory.shown.at[monitor_pair].add(known.astype(jnp.int32)),
         earned=memory.earned.at[monitor_pair].add(seen.monitor_reward),
         code=code.astype(jnp.int32),

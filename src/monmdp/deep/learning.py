@@ -7,22 +7,20 @@ loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 """
 
 from collections.abc import Callable
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import optax
 
-from monmdp.deep.acting import head_values, planned, reward_values
+from monmdp.deep.acting import head_values, reward_values
 from monmdp.deep.batch import Batch, new_batch, replayed
-from monmdp.deep.branch import branch
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers, faster
 from monmdp.deep.novelty import bonuses, errors, updated
-from monmdp.deep.reach import code_layers, goal_layers, reach_logits, reach_loss, reach_targets
-from monmdp.deep.replay import History, draw
+from monmdp.deep.reach import reach_logits, reach_loss, reach_targets
+from monmdp.deep.replay import draw
 from monmdp.deep.rewards import modelled_rewards, reward_loss
-from monmdp.deep.state import MASKS, Memory, Numbers, Outcomes, Plan, apart_from_monitor, env_possible, possible
+from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, pictures_of, possible
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 #: A function from the layers of a network to its loss.
@@ -45,9 +43,9 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         bonus = bonuses(found, memory.novelty, numbers.bonus)
         losses["predictor"] = lambda layers: novelty(layers).mean()
     losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
-    learned = {name: jax.value_and_grad(loss)(memory.networks[name]) for name, loss in losses.items()}
     if plan.directed:
-        learned["reach"] = reach_learning(plan, numbers, memory, batch)
+        losses["reach"] = reach_learning(plan, numbers, memory, batch)
+    learned = {name: jax.value_and_grad(loss)(memory.networks[name]) for name, loss in losses.items()}
     gradient = {name: own for name, (_, own) in learned.items()}
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
     decay = (1.0 + jnp.cos(jnp.pi * step / plan.steps)) / 2.0
@@ -109,56 +107,23 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
     return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
 
 
-def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> tuple[jax.Array, Layers]:
-    """The loss of Ŝ and its gradient: of goals or, while the way to monitor states is planned, of codes alone."""
-    networks = memory.networks["reach"], memory.slow["reach"]
-    operands = *networks, batch.inputs, batch.next_inputs, batch.entries, memory.seen, memory.monitor_outcomes, numbers
-    of_goals, of_codes = (jax.value_and_grad(partial(loss, plan)) for loss in (loss_of_goals, loss_of_codes))
-    if not plan.n_code_goals:
-        return of_goals(*operands)
-    learned: tuple[jax.Array, Layers] = branch(planned(plan, memory), of_codes, of_goals, *operands)
-    return learned
-
-
-def loss_of_goals(
-    plan: Plan,
-    layers: Layers,
-    slow: Layers,
-    inputs: jax.Array,
-    next_inputs: jax.Array,
-    entries: History,
-    seen: jax.Array,
-    _: Outcomes,
-    numbers: Numbers,
-) -> jax.Array:
-    """The loss of Ŝ(o, a; g)."""
-    allowed = possible(plan, numbers)
-    ahead = reach_logits(goal_layers(slow), next_inputs, allowed)
-    targets = reach_targets(ahead, entries.next_goal, entries.terminated, numbers.goal_discount)
-    logits = reach_logits(goal_layers(layers), inputs, allowed)[jnp.arange(plan.batch), entries.action]
-    return reach_loss(logits, targets, seen)
-
-
-def loss_of_codes(
-    plan: Plan,
-    layers: Layers,
-    slow: Layers,
-    inputs: jax.Array,
-    next_inputs: jax.Array,
-    entries: History,
-    seen: jax.Array,
-    outcomes: Outcomes,
-    numbers: Numbers,
-) -> jax.Array:
-    """The loss of Ŝ(o, a_E; c), of steps with monitor pairs after which an episode ever went on."""
-    n_monitor_actions, allowed = plan.n_actions // plan.n_env_actions, env_possible(plan, numbers)
-    actions, monitor_actions = jnp.divmod(entries.action, n_monitor_actions)
-    ahead = reach_logits(code_layers(slow), apart_from_monitor(plan, next_inputs), allowed)
-    following = entries.next_goal // plan.n_monitor_states
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
+    """The loss of Ŝ of codes, by environment actions or, without pooled counts, of goals."""
+    entries, actions, following = batch.entries, batch.entries.action, batch.entries.next_goal
+    inputs, next_inputs, used, allowed = batch.inputs, batch.next_inputs, memory.seen, possible(plan, numbers)
+    if plan.pools:
+        actions, monitor_actions = jnp.divmod(actions, plan.n_actions // plan.n_env_actions)
+        following = jnp.where(entries.terminated, -1, following // plan.n_monitor_states)
+        inputs, next_inputs = batch.pictures, pictures_of(plan, next_inputs)
+        used, allowed = used.reshape(plan.n_codes, -1).any(1), env_possible(plan, numbers)
+    ahead = reach_logits(memory.slow["reach"], next_inputs, allowed)
     targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
-    logits = reach_logits(code_layers(layers), apart_from_monitor(plan, inputs), allowed)
-    goes_on = (outcomes.next >= 0).reshape(-1, n_monitor_actions)
-    used = goes_on[entries.monitor, monitor_actions, None]
-    known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)
-    seen = seen.reshape(plan.n_codes, -1).any(1)
-    return reach_loss(logits[jnp.arange(plan.batch), actions], targets, seen & used & known)
+    if plan.plans:
+        goes_on = (memory.monitor_outcomes.next >= 0).reshape(plan.n_monitor_states, -1)
+        known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)
+        used = used & goes_on[entries.monitor, monitor_actions, None] & known
+
+    def loss(layers: Layers) -> jax.Array:
+        return reach_loss(reach_logits(layers, inputs, allowed)[jnp.arange(plan.batch), actions], targets, used)
+
+    return loss

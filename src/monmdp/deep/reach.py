@@ -3,37 +3,21 @@
 target_g = 1 if the next state is g, else γ_S max_b Ŝ⁻(o′, b; g), and 0 instead of the latter after termination
 loss = mean over steps and visited goals of the binary cross-entropy of Ŝ(o, a; g) = sigmoid(network(o)[a, g])
 
-A goal is a code and a monitor state. Where the monitor has several states, a second last layer says how far it is to a
-code alone whatever the monitor does, Ŝ(o, a_E; c), with the same target and loss. Where no episode ever went on, as
-with an empty battery, the monitor may have ended it: such steps are left out, and of a step to such a monitor state
-only the goal that it reaches is used. While the way to monitor states is planned (`goals`), this layer learns, else the
-other one, since both at once are learned worse.
+With pooled counts, goals of the network are codes, and it sees neither monitor states nor monitor actions, Ŝ(o, a_E; c):
+what the monitor does is planned (`goals`). After termination nobody acts in the next state, so all targets are 0. Where
+no episode ever went on, as with an empty battery, the monitor may have ended it: such steps are left out, and of a step
+to such a monitor state only the goal that it reaches is used.
+Without, a goal is a code and a monitor state, and the network sees both.
 The network learns from transitions only, never from rewards.
 """
 
 import jax
 import jax.numpy as jnp
 
-from monmdp.deep.networks import Layers, network, new_layers
+from monmdp.deep.networks import Layers, network
 
 #: The logit of Ŝ before any update: 0.02.
 FIRST_LOGIT = -3.9
-
-
-def new_reach(key: jax.Array, inputs: int, hidden: tuple[int, ...], outputs: int, code_outputs: int) -> Layers:
-    """Layers before any update, with two last layers: for goals and for codes alone."""
-    layers = new_layers(key, inputs, hidden, outputs, FIRST_LOGIT)
-    return [*layers, *new_layers(key, hidden[-1], (), code_outputs, FIRST_LOGIT)]
-
-
-def goal_layers(layers: Layers) -> Layers:
-    """The network of Ŝ(o, a; g)."""
-    return layers[:-1]
-
-
-def code_layers(layers: Layers) -> Layers:
-    """The network of Ŝ(o, a_E; c)."""
-    return [*layers[:-2], layers[-1]]
 
 
 def reach_logits(layers: Layers, inputs: jax.Array, possible: jax.Array) -> jax.Array:

@@ -15,7 +15,7 @@ import optax
 from monmdp.deep.codes import Codes, ExactCodes, encode, encode_exact, new_codes, new_exact_codes, scale
 from monmdp.deep.heads import near_zero
 from monmdp.deep.networks import fixed_layers, new_layers
-from monmdp.deep.reach import new_reach
+from monmdp.deep.reach import FIRST_LOGIT
 from monmdp.deep.replay import History, new_history
 
 #: Parts of a run's random key for noise, networks that are never trained, masks and heads; steps have the others.
@@ -64,9 +64,14 @@ class Plan(NamedTuple):
         return self.n_codes * self.n_monitor_states
 
     @property
-    def n_code_goals(self) -> int:
-        """The number of codes that are goals alone: all, where the monitor has several states."""
-        return self.n_codes * (self.pools and self.n_monitor_states > 1)
+    def plans(self) -> bool:
+        """Whether the way to monitor states is planned, apart from the way to codes."""
+        return self.pools and self.n_monitor_states > 1
+
+    @property
+    def reach_outputs(self) -> int:
+        """Outputs of the reach network: codes for every environment action; if not pooled, goals for every action."""
+        return self.n_env_actions * self.n_codes if self.pools else self.n_actions * self.n_goals
 
 
 class Numbers(NamedTuple):
@@ -140,7 +145,8 @@ class Memory(NamedTuple):
     observed; seen [goals]: whether the agent acted there. episode: its number.
     env_outcomes [codes * environment actions]: codes and rewards after environment pairs. monitor_outcomes [monitor
     states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards;
-    pair_outcomes [goals * A]: the same after joint pairs, if the monitor has several states.
+    pair_outcomes [goals * A]: monitor states after joint pairs, if the monitor has several. followed [monitor states *
+    monitor actions, monitor states]: how often monitor states followed, while the episode went on.
     weights, reward_weights [steps]: those of steps in replay, and of their rewards in that of R̂, if known.
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
@@ -163,6 +169,7 @@ class Memory(NamedTuple):
     env_outcomes: Outcomes
     monitor_outcomes: Outcomes
     pair_outcomes: Outcomes
+    followed: jax.Array
     steps_of_pair: jax.Array
     steps_of_env_pair: jax.Array
     shown: jax.Array
@@ -198,8 +205,8 @@ def new_networks(
     }
     fixed: dict[str, Any] = {}
     if plan.directed:
-        outputs = plan.n_actions * plan.n_goals, plan.n_env_actions * plan.n_code_goals
-        networks["reach"] = new_reach(reach_key, inputs, plan.hidden, *outputs)
+        reach_inputs = n_numbers if plan.pools else inputs
+        networks["reach"] = new_layers(reach_key, reach_inputs, plan.hidden, plan.reach_outputs, FIRST_LOGIT)
     if plan.features:
         networks["predictor"] = new_layers(predictor_key, inputs, plan.hidden, n_pair_features)
         fixed["novelty"] = fixed_layers(novelty_key, inputs, plan.hidden, n_pair_features)
@@ -230,7 +237,8 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         reward_visits=jnp.zeros(plan.n_codes * plan.n_env_actions, jnp.int32),
         env_outcomes=no_outcomes(plan.n_codes * plan.n_env_actions),
         monitor_outcomes=no_outcomes(plan.n_monitor_states * n_monitor_actions),
-        pair_outcomes=no_outcomes(plan.n_code_goals * plan.n_monitor_states * plan.n_actions),
+        pair_outcomes=no_outcomes(plan.n_goals * plan.n_actions * plan.plans),
+        followed=jnp.zeros((plan.n_monitor_states * n_monitor_actions, plan.n_monitor_states), jnp.int32),
         steps_of_pair=jnp.zeros((plan.n_goals * plan.n_actions * plan.pools, PAIR_STEPS), jnp.int32),
         steps_of_env_pair=jnp.zeros((plan.n_codes * plan.n_env_actions * plan.pools, ENV_PAIR_STEPS), jnp.int32),
         shown=jnp.zeros(plan.n_monitor_states * n_monitor_actions, jnp.int32),
@@ -272,9 +280,9 @@ def joined(plan: Plan, pictures: jax.Array, monitor: jax.Array) -> jax.Array:
     return jnp.concatenate([pictures, size * jax.nn.one_hot(monitor, plan.n_monitor_states)], -1)
 
 
-def apart_from_monitor(plan: Plan, inputs: jax.Array) -> jax.Array:
-    """Inputs of networks without the monitor state."""
-    return inputs.at[..., -plan.n_monitor_states :].set(0.0)
+def pictures_of(plan: Plan, inputs: jax.Array) -> jax.Array:
+    """Scaled pictures [..., D] of inputs of networks, without monitor states."""
+    return inputs[..., : -plan.n_monitor_states]
 
 
 def monitor_size(plan: Plan, n_numbers: int) -> float:
