@@ -13,8 +13,8 @@ showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the 
 ½ for a pair that was visited and not asked about, so that new pairs are visited first
 A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
 While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
-The way to a monitor state is planned: Ŝ(o, a; g) = E M(s_M′, s_M) Ŝ(o, a_E; c), where s_M′ follows a, with M(s, s) = 1
-and else M(s, s_M) = γ_S max_b Σ_s′ P̂(s′ | s, b) M(s′, s_M). P̂ is what usually followed a monitor pair (s, b) or, if what
+The way to a monitor state is planned: Ŝ(o, a; g) = E M(s_M′, s_M) Ŝ(o, a_E; c), where s_M′ follows a, M(s, s) = 1 and
+else M(s, s_M) = γ_S max_b Σ_s′ P̂(s′ | s, b) M(s′, s_M). P̂ is what usually followed a monitor pair (s, b) or, if what
 the monitor does after it varies for some joint pair, how often. If M is 0, as from a button that is off, the way leads
 through a place where something else followed (`apart`).
 If the monitor has several states, N(c, a_E) leaves out steps with (s_M, a_M) after which no episode ever went on, since
@@ -81,8 +81,8 @@ def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array,
 class MonitorModel(NamedTuple):
     """What is known of a monitor.
 
-    after [codes, s, environment actions, actions]: what followed joint pairs, -1 if nothing did; usual [s, actions]: what
-    followed most of them; varies [s, actions]: whether it is left to chance; chances [s, actions, s]: P̂.
+    after [codes, s, environment actions, actions]: what followed joint pairs, -1 if nothing did; usual [s, actions]:
+    what followed most of them; varies [s, actions]: whether it is left to chance; chances [s, actions, s]: P̂.
     """
 
     after: jax.Array
