@@ -505,10 +505,11 @@ def test_goals():
     assert int(goals.least_visits(counts, seen)) == 1
     reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
     free, costs = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2)
-    assert int(goals.choose_goal(counts, seen, reach, 1, free, 9)) == 4  # it is there: state 1, action 0
-    assert int(goals.choose_goal(counts, seen, reach, 2, free, 9)) == 15  # the closest of four
-    assert int(goals.choose_goal(counts, seen, reach, 0, free, 9)) == 1  # it is there: the first of two
-    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, reach, 0, costs, 9)) == 2  # the cheapest of three
+    near = [goals.closeness_of(reach, here) for here in range(4)]
+    assert int(goals.choose_goal(counts, seen, near[1], free, 9)) == 4  # it is there: state 1, action 0
+    assert int(goals.choose_goal(counts, seen, near[2], free, 9)) == 15  # the closest of four
+    assert int(goals.choose_goal(counts, seen, near[0], free, 9)) == 1  # it is there: the first of two
+    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, near[0], costs, 9)) == 2  # the cheapest of three
     assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
     assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
     assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
@@ -522,9 +523,18 @@ def test_goals_out_of_reach_are_chosen_when_all_others_were_visited_often_enough
     """From state 0, state 1 is near and state 2 cannot be reached; (2, 1) was visited least, then (0, 1) and (1, 0)."""
     counts, seen, free = jnp.array([[5, 4], [4, 9], [7, 1]]), jnp.ones(3, bool), jnp.zeros((1, 2))
     reach = jnp.array([[0.0, 0.9, 0.001], [0.0, 0.2, 0.002]])
+    near = goals.closeness_of(reach, 0)
     for enough, goal in ((9, 1), (5, 1), (4, 5), (0, 5)):
-        assert int(goals.choose_goal(counts, seen, reach, 0, free, enough)) == goal
-    assert int(goals.choose_goal(counts, seen, jnp.full((2, 3), 0.5), 0, free, 9)) == 5  # all are within reach
+        assert int(goals.choose_goal(counts, seen, near, free, enough)) == goal
+    assert int(goals.choose_goal(counts, seen, jnp.full(3, 0.5), free, 9)) == 5  # all are within reach
+
+
+def test_a_goal_is_kept_for_some_steps_while_it_is_within_reach():
+    """Goal 5 is action 1 of state 2."""
+    near = jnp.array([1.0, 0.5, 0.02])
+    cases = {(5, 3, 0.01): True, (5, 4, 0.01): False, (5, 3, 0.03): False, (-1, 3, 0.0): False, (0, 0, 0.9): True}
+    for (goal, age, hope), expected in cases.items():
+        assert bool(goals.kept(goal, age, 4, near, 2, hope)) == expected
 
 
 def certain(after):

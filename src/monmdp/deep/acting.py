@@ -11,10 +11,13 @@ import jax.numpy as jnp
 
 from monmdp.deep.ensemble import members, smallest
 from monmdp.deep.goals import (
+    HOPE,
     UNANSWERED,
     MonitorModel,
     apart,
     choose_goal,
+    closeness_of,
+    kept,
     least_visits,
     monitor_model,
     pooled,
@@ -139,9 +142,11 @@ def current_goal(
     step: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """The goal that the agent keeps, or else a new one, and its age."""
-    keeps = (memory.goal >= 0) & (memory.goal_age < numbers.goal_steps)
-    enough = jnp.zeros(()) if plan.live else ratio(step, numbers.beta_bar)  # live, missed goals count as visited
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), reach, here, costs, enough))
+    closeness, hope, enough = closeness_of(reach, here), HOPE, ratio(step, numbers.beta_bar)
+    if plan.live:  # missed goals count as visited
+        hope, enough = 0.0, jnp.zeros(())
+    keeps = kept(memory.goal, memory.goal_age, numbers.goal_steps, closeness, plan.n_actions, hope)
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), closeness, costs, enough))
     return goal, jnp.where(keeps, memory.goal_age, 0)
 
 

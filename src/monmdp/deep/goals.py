@@ -2,7 +2,8 @@
 
 goal = among the pairs (g, a) with the smallest n(g, a), one with the largest max_b Ŝ(o, b; g), of these the cheapest
 β = log(t + 2) / n(goal); the agent explores while β > β̄
-only goals with max_b Ŝ(o, b; g) ≥ h are chosen, if one of them has β > β̄: others are out of reach in this episode
+only goals with max_b Ŝ(o, b; g) ≥ h are chosen, if one of them has β > β̄: others are out of reach in this episode, and
+a goal that gets out of reach is given up for another one
 toward the goal: a if the agent is in g, else of all b with Ŝ(o, b; g) ≥ (1 − δ) max Ŝ the cheapest, and of these one
 with the largest Ŝ; δ = (1 − γ_S) / 2, half a step
 
@@ -52,21 +53,28 @@ def ratio(step: jax.Array, least: jax.Array) -> jax.Array:
     return jnp.log(step + 2.0) / least
 
 
-def choose_goal(
-    counts: jax.Array, seen: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, enough: jax.Array
-) -> jax.Array:
-    """The goal pair.
+def closeness_of(reach: jax.Array, here: jax.Array) -> jax.Array:
+    """max_b Ŝ(o, b; g) [goals], from Ŝ [A, goals]; 1 for the goal that the agent is in, which it has reached."""
+    return jnp.where(jnp.arange(reach.shape[1]) == here, 1.0, reach.max(0))
 
-    reach [A, goals]: Ŝ from here; here: the goal that the agent is in, which it has reached; costs [monitor states, A];
-    enough: the count from which on a pair need not be a goal.
-    """
-    closeness = jnp.where(jnp.arange(len(seen)) == here, 1.0, reach.max(0))
+
+def choose_goal(
+    counts: jax.Array, seen: jax.Array, closeness: jax.Array, costs: jax.Array, enough: jax.Array
+) -> jax.Array:
+    """The goal pair; costs [monitor states, A]; enough: the count from which on a pair need not be a goal."""
     near = seen & (closeness >= HOPE)
     seen = jnp.where(least_visits(counts, near) < enough, near, seen)
     rarest = (counts == least_visits(counts, seen)) & seen[:, None]
     cheap = SMALLEST * costs / jnp.maximum(jnp.abs(costs).max(), 1e-9)
     scores = closeness[:, None] - jnp.tile(cheap, (len(seen) // len(costs), 1))
     return jnp.where(rarest, scores, -jnp.inf).argmax()
+
+
+def kept(
+    goal: jax.Array, age: jax.Array, most_steps: jax.Array, closeness: jax.Array, n_actions: int, hope: float
+) -> jax.Array:
+    """Whether the agent keeps its goal pair: if it has one, for less than most_steps, and not out of reach."""
+    return (goal >= 0) & (age < most_steps) & (closeness[goal // n_actions] >= hope)
 
 
 def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, slack: jax.Array) -> jax.Array:
