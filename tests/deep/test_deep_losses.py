@@ -533,8 +533,8 @@ def test_a_goal_is_kept_for_some_steps_while_it_is_within_reach():
     """Goal 5 is action 1 of state 2."""
     near = jnp.array([1.0, 0.5, 0.02])
     cases = {(5, 3, 0.01): True, (5, 4, 0.01): False, (5, 3, 0.03): False, (-1, 3, 0.0): False, (0, 0, 0.9): True}
-    for (goal, age, hope), expected in cases.items():
-        assert bool(goals.kept(goal, age, 4, near, 2, hope)) == expected
+    for (goal, age, least), expected in cases.items():
+        assert bool(goals.kept(goal, age, 4, near, 2, least)) == expected
 
 
 def certain(after):

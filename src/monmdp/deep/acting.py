@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from monmdp.deep.ensemble import members, smallest
 from monmdp.deep.goals import (
-    HOPE,
+    REACHABLE,
     UNANSWERED,
     MonitorModel,
     apart,
@@ -142,10 +142,10 @@ def current_goal(
     step: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """The goal that the agent keeps, or else a new one, and its age."""
-    closeness, hope, enough = closeness_of(reach, here), HOPE, ratio(step, numbers.beta_bar)
+    closeness, least, enough = closeness_of(reach, here), REACHABLE, ratio(step, numbers.beta_bar)
     if plan.live:  # missed goals count as visited
-        hope, enough = 0.0, jnp.zeros(())
-    keeps = kept(memory.goal, memory.goal_age, numbers.goal_steps, closeness, plan.n_actions, hope)
+        least, enough = 0.0, jnp.zeros(())
+    keeps = kept(memory.goal, memory.goal_age, numbers.goal_steps, closeness, plan.n_actions, least)
     goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), closeness, costs, enough))
     return goal, jnp.where(keeps, memory.goal_age, 0)
 

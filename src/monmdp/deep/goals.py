@@ -34,7 +34,7 @@ WEIGHT = 10
 #: What a pair counts for that was visited, and whose reward was never asked for.
 UNANSWERED = 0.5
 #: h: less than Ŝ of a goal of which nothing is known yet (0.02), or that 60 steps lead to (0.95⁶⁰ ≈ 0.05).
-HOPE = 0.01
+REACHABLE = 0.01
 #: A step that changes the monitor state takes this part of a step longer: of two ways, the one without is nearer.
 CHANGE = 0.1
 #: What a way through a place where the monitor changes counts for, beside one that needs no such place.
@@ -62,7 +62,7 @@ def choose_goal(
     counts: jax.Array, seen: jax.Array, closeness: jax.Array, costs: jax.Array, enough: jax.Array
 ) -> jax.Array:
     """The goal pair; costs [monitor states, A]; enough: the count from which on a pair need not be a goal."""
-    near = seen & (closeness >= HOPE)
+    near = seen & (closeness >= REACHABLE)
     seen = jnp.where(least_visits(counts, near) < enough, near, seen)
     rarest = (counts == least_visits(counts, seen)) & seen[:, None]
     cheap = SMALLEST * costs / jnp.maximum(jnp.abs(costs).max(), 1e-9)
@@ -71,10 +71,10 @@ def choose_goal(
 
 
 def kept(
-    goal: jax.Array, age: jax.Array, most_steps: jax.Array, closeness: jax.Array, n_actions: int, hope: float
+    goal: jax.Array, age: jax.Array, most_steps: jax.Array, closeness: jax.Array, n_actions: int, least: float
 ) -> jax.Array:
-    """Whether the agent keeps its goal pair: if it has one, for less than most_steps, and not out of reach."""
-    return (goal >= 0) & (age < most_steps) & (closeness[goal // n_actions] >= hope)
+    """Whether the agent keeps its goal pair: if it has one, for less than most_steps, and no less close than least."""
+    return (goal >= 0) & (age < most_steps) & (closeness[goal // n_actions] >= least)
 
 
 def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, slack: jax.Array) -> jax.Array:

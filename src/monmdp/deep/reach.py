@@ -4,7 +4,7 @@ target_g = 1 if the next state is g, else γ_S max_b Ŝ⁻(o′, b; g), and 0 in
 loss = mean over steps and visited goals of the binary cross-entropy of Ŝ(o, a; g) = sigmoid(network(o)[a, g])
 
 With pooled counts, goals of the network are codes, and it sees nothing of the monitor, Ŝ(o, a_E; c): what the monitor
-does is planned (`goals`). After termination nobody acts in the next state, so all targets are 0. Where no episode ever
+does is planned (`goals`). After termination no action follows, so all targets are 0. Where no episode ever
 went on, as with an empty battery, the monitor may have ended it: such steps are left out, and of a step to such a
 monitor state only the goal that it reaches is used.
 Without, a goal is a code and a monitor state, and the network sees both.
