@@ -28,7 +28,7 @@ from monmdp.study.snapshots import Run, take_snapshots
 from monmdp.training.metrics import METRICS
 
 #: The same sizes as in the tests of training, so that the same programs are used.
-STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
+STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.005, batch=32, tracking=0.3"
 DIRECTED = f"DeepDirected({SMALL})"
 
 

@@ -129,6 +129,15 @@ def test_q_targets_and_loss(batch):
     assert q_loss(layers, x, actions, targets, 0.0 * weights, jnp.array(BINS)) == 0.0
 
 
+def test_steps_teach_the_way_to_what_came_later():
+    """Two steps and two goals that came later, the second of which is not sure once; a larger target stays."""
+    targets = jnp.array([[0.1, 0.6, 1.0], [0.2, 0.3, 0.0]])
+    following, sure = jnp.array([[0, 1], [2, 2]]), jnp.array([[True, False], [True, True]])
+    expected = [[0.5, 0.6, 1.0], [0.2, 0.3, 0.5]]
+    np.testing.assert_allclose(reach.with_later(targets, following, sure, 0.5), expected, rtol=1e-6)
+    np.testing.assert_allclose(reach.with_later(targets, following[:, ::-1], sure, 0.5)[0], [0.1, 0.6, 1.0], rtol=1e-6)
+
+
 def test_rewards_that_were_never_observed_have_the_lower_bound(batch):
     x, _, actions = batch
     layers, seen = layers_of(N_ACTIONS * len(BINS), 3), np.array([True, False, True, False, True, True])
@@ -504,12 +513,12 @@ def test_goals():
     counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
     assert int(goals.least_visits(counts, seen)) == 1
     reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
-    free, costs = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2)
-    near = [goals.closeness_of(reach, here) for here in range(4)]
-    assert int(goals.choose_goal(counts, seen, near[1], free, 9)) == 4  # it is there: state 1, action 0
-    assert int(goals.choose_goal(counts, seen, near[2], free, 9)) == 15  # the closest of four
-    assert int(goals.choose_goal(counts, seen, near[0], free, 9)) == 1  # it is there: the first of two
-    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, near[0], costs, 9)) == 2  # the cheapest of three
+    free, costs, near = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2), jnp.ones(4, bool)
+    close = [goals.closeness_of(reach, here) for here in range(4)]
+    assert int(goals.choose_goal(counts, seen, near, close[1], free, 9)) == 4  # it is there: state 1, action 0
+    assert int(goals.choose_goal(counts, seen, near, close[2], free, 9)) == 15  # the closest of four
+    assert int(goals.choose_goal(counts, seen, near, close[0], free, 9)) == 1  # it is there: the first of two
+    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, near, close[0], costs, 9)) == 2  # the cheapest of three
     assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
     assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
     assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
@@ -520,21 +529,27 @@ def test_goals():
 
 
 def test_goals_out_of_reach_are_chosen_when_all_others_were_visited_often_enough():
-    """From state 0, state 1 is near and state 2 cannot be reached; (2, 1) was visited least, then (0, 1) and (1, 0)."""
+    """From state 0, only state 1 is within reach; (2, 1) was visited least, then (0, 1) and (1, 0)."""
     counts, seen, free = jnp.array([[5, 4], [4, 9], [7, 1]]), jnp.ones(3, bool), jnp.zeros((1, 2))
-    reach = jnp.array([[0.0, 0.9, 0.001], [0.0, 0.2, 0.002]])
-    near = goals.closeness_of(reach, 0)
+    close = goals.closeness_of(jnp.array([[0.0, 0.9, 0.3], [0.0, 0.2, 0.4]]), 0)
+    near = jnp.array([True, True, False])
     for enough, goal in ((9, 1), (5, 1), (4, 5), (0, 5)):
-        assert int(goals.choose_goal(counts, seen, near, free, enough)) == goal
-    assert int(goals.choose_goal(counts, seen, jnp.full(3, 0.5), free, 9)) == 5  # all are within reach
+        assert int(goals.choose_goal(counts, seen, near, close, free, enough)) == goal
+    assert int(goals.choose_goal(counts, seen, jnp.ones(3, bool), close, free, 9)) == 5
 
 
 def test_a_goal_is_kept_for_some_steps_while_it_is_within_reach():
-    """Goal 5 is action 1 of state 2."""
-    near = jnp.array([1.0, 0.5, 0.02])
-    cases = {(5, 3, 0.01): True, (5, 4, 0.01): False, (5, 3, 0.03): False, (-1, 3, 0.0): False, (0, 0, 0.9): True}
-    for (goal, age, least), expected in cases.items():
-        assert bool(goals.kept(goal, age, 4, near, 2, least)) == expected
+    """Pairs 4 and 5 are those of state 2, which is out of reach."""
+    near = jnp.array([True, True, False])
+    for (goal, age), expected in {(3, 3): True, (3, 4): False, (5, 3): False, (-1, 3): False, (0, 0): True}.items():
+        assert bool(goals.kept(goal, age, 4, near, 2)) == expected
+
+
+def test_actions_count_for_less_each_time_they_were_tried():
+    """Action 0 was taken twice, 1 never, 2 changes nothing; each is the best one until it was tried often enough."""
+    reach = jnp.array([[0.8, 0.1], [0.7, 0.5], [0.9, 0.9]])
+    less = goals.discouraged(reach, jnp.array([2, 0, 1]), jnp.array([False, False, True]))
+    np.testing.assert_allclose(less, [[0.648, 0.081], [0.7, 0.5], [0.09, 0.09]], rtol=1e-6)
 
 
 def certain(after):

@@ -21,7 +21,9 @@ from monmdp.cli import main
 from monmdp.deep import agents
 from monmdp.deep.job import Run
 from monmdp.deep.learner import advance, begin
+from monmdp.deep.learning import later_codes
 from monmdp.deep.observations import OBSERVATIONS, observations
+from monmdp.deep.reach import AHEAD
 from monmdp.exact.structure import hidden_env_outcomes
 from monmdp.paper.presets import preset
 from monmdp.protocol import paper_job
@@ -29,7 +31,7 @@ from monmdp.study.sweep import requested
 from monmdp.training.metrics import METRICS
 
 #: One size of everything, that of the docs, so that one program is compiled for each of two kinds of agents.
-STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.002, batch=32, tracking=0.1"
+STEPS, SMALL = 1000, "hidden=(64,), learning_rate=0.005, batch=32, tracking=0.3"
 DIRECTED = f"DeepDirected({SMALL})"
 #: A run that is cut short.
 EARLY = np.array([0, 60])
@@ -128,6 +130,34 @@ def test_rewards_that_can_never_be_shown_give_no_bounds_or_bins(name):
         for changed in (problem, dataclasses.replace(problem, environment=table))
     ]
     assert all(np.array_equal(one, other) for one, other in zip(*numbers, strict=True))
+
+
+def test_what_the_agent_knows_of_ways_follows_from_its_steps(problem):
+    """Which codes lead to which: all powers of the matrix of steps; codes that came later: one step after the other."""
+    job = paper_job(problem, DIRECTED, STEPS, 10)
+    plan, numbers, *inputs, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
+    program = plan, numbers, *inputs
+    few, memory = (
+        jax.tree.map(lambda array: array[0], advance(*program, begin(*program, keys), 0, until)) for until in (8, 150)
+    )
+    assert not np.all(few.leads)
+    history, varies = jax.device_get((memory.history, memory.env_outcomes.varies))
+    code, after = history.env_pair // plan.n_env_actions, history.next_goal // plan.n_monitor_states
+    steps = np.eye(plan.n_codes, dtype=int)
+    for t in range(150):
+        steps[code[t], after[t]] |= not history.terminated[t]
+    np.testing.assert_array_equal(memory.leads, np.linalg.matrix_power(steps.astype(float), plan.n_codes) > 0.0)
+    assert history.ended[:150].any()
+    chosen = np.arange(150)
+    found, sure = jax.jit(later_codes, static_argnums=0)(plan, memory, chosen, 149)
+    for t in chosen:
+        for k in range(1, AHEAD + 1):
+            way = np.arange(t, min(t + k, 149) + 1)
+            possible = t + k < 150 and not history.ended[way[:-1]].any() and not varies[history.env_pair[way]].any()
+            possible = possible and not history.terminated[t + k]
+            assert sure[t, k - 1] == possible
+            assert not possible or found[t, k - 1] == after[t + k]
+    assert 0 < sure.sum() < sure.size
 
 
 def test_only_networks_that_are_trained_change(problem):

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from monmdp.deep.ensemble import members, smallest
 from monmdp.deep.goals import (
-    REACHABLE,
     UNANSWERED,
     MonitorModel,
     apart,
     choose_goal,
     closeness_of,
+    discouraged,
     kept,
     least_visits,
     monitor_model,
@@ -88,6 +88,8 @@ def act(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, here: j
         reach = jnp.broadcast_to(parts.max(1, keepdims=True), parts.shape).reshape(reach.shape)
         greedy = best_action(q, allowed & (costs[0] == costs.min()))
     goal, age = current_goal(plan, numbers, memory, counts, costs, reach, here, step)
+    if plan.knows_ways:
+        reach = discouraged(reach, *tried(plan, memory, here))
     way = toward(goal, reach, here, costs[here % plan.n_monitor_states], 0.5 * (1.0 - numbers.goal_discount))
     # where environment and monitor are explored apart, random moves are those of the environment, and ask no questions
     moves = anything - anything % n_monitor_actions + way % n_monitor_actions
@@ -131,6 +133,21 @@ def reach_here(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array, 
     return apart(reach, code, monitor, known_monitor(plan, memory), numbers.goal_discount)
 
 
+def tried(plan: Plan, memory: Memory, here: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """How often each action [A] was taken here toward goals, if not left to chance, and whether it changes nothing."""
+    pairs = memory.code * plan.n_env_actions + jnp.arange(plan.n_env_actions)
+    env, n_monitor_actions = memory.env_outcomes, plan.n_actions // plan.n_env_actions
+    certain = ~env.varies[pairs]
+    tries, stays = (
+        jnp.repeat(each, n_monitor_actions)
+        for each in (jnp.where(certain, memory.tries[pairs], 0), certain & (env.next[pairs] == memory.code))
+    )
+    if plan.plans:
+        after = memory.pair_outcomes.next.reshape(-1, plan.n_actions)[here]
+        stays &= after == here % plan.n_monitor_states
+    return tries, stays
+
+
 def current_goal(
     plan: Plan,
     numbers: Numbers,
@@ -142,11 +159,12 @@ def current_goal(
     step: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
     """The goal that the agent keeps, or else a new one, and its age."""
-    closeness, least, enough = closeness_of(reach, here), REACHABLE, ratio(step, numbers.beta_bar)
-    if plan.live:  # missed goals count as visited
-        least, enough = 0.0, jnp.zeros(())
-    keeps = kept(memory.goal, memory.goal_age, numbers.goal_steps, closeness, plan.n_actions, least)
-    goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), closeness, costs, enough))
+    closeness, enough = closeness_of(reach, here), ratio(step, numbers.beta_bar)
+    near = jnp.ones(plan.n_goals, jnp.bool_)
+    if plan.knows_ways:
+        near = jnp.repeat(memory.leads[memory.code], plan.n_monitor_states) & (closeness > 0.0)
+    keeps = kept(memory.goal, memory.goal_age, numbers.goal_steps, near, plan.n_actions)
+    goal = jnp.where(keeps, memory.goal, choose_goal(counts, candidates(plan, memory), near, closeness, costs, enough))
     return goal, jnp.where(keeps, memory.goal_age, 0)
 
 

@@ -154,7 +154,7 @@ class DeepAgent(Agent):
         weights = copies * (len(outputs) * hidden + sum(outputs.values()))
         batch = self.batch * (n_numbers + sum(outputs.values()) // self.hidden[-1])
         pairs = n_codes * world.n_monitor_states * world.n_actions
-        return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * pairs)
+        return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * pairs) + n_codes**2
 
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""
@@ -202,7 +202,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 6
+    revision = 7
     directed: ClassVar[bool] = True
 
 

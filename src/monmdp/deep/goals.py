@@ -2,10 +2,11 @@
 
 goal = among the pairs (g, a) with the smallest n(g, a), one with the largest max_b Ŝ(o, b; g), of these the cheapest
 β = log(t + 2) / n(goal); the agent explores while β > β̄
-only goals with max_b Ŝ(o, b; g) ≥ h are chosen, if one of them has β > β̄: others are out of reach in this episode, and
-a goal that gets out of reach is given up for another one
+only goals within reach are chosen, to which steps so far lead from here, if one of them has β > β̄: others wait for
+another episode, and a goal that gets out of reach is given up for another one
 toward the goal: a if the agent is in g, else of all b with Ŝ(o, b; g) ≥ (1 − δ) max Ŝ the cheapest, and of these one
-with the largest Ŝ; δ = (1 − γ_S) / 2, half a step
+with the largest Ŝ; δ = (1 − γ_S) / 2, half a step. Ŝ is wrong at first, so an action counts for less each time that it
+was taken here since the last goal was reached, and for little if it is known to change nothing.
 
 n = N(g, a), or pooled over what pairs share, since environment and monitor can be learned apart. With g = (c, s_M),
 n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
@@ -33,8 +34,8 @@ import jax.numpy as jnp
 WEIGHT = 10
 #: What a pair counts for that was visited, and whose reward was never asked for.
 UNANSWERED = 0.5
-#: h: less than Ŝ of a goal of which nothing is known yet (0.02), or that 60 steps lead to (0.95⁶⁰ ≈ 0.05).
-REACHABLE = 0.01
+#: Ŝ of an action toward a goal is multiplied by these: for each time it was taken before, and if it changes nothing.
+AGAIN, IN_VAIN = 0.9, 0.1
 #: A step that changes the monitor state takes this part of a step longer: of two ways, the one without is nearer.
 CHANGE = 0.1
 #: What a way through a place where the monitor changes counts for, beside one that needs no such place.
@@ -59,10 +60,11 @@ def closeness_of(reach: jax.Array, here: jax.Array) -> jax.Array:
 
 
 def choose_goal(
-    counts: jax.Array, seen: jax.Array, closeness: jax.Array, costs: jax.Array, enough: jax.Array
+    counts: jax.Array, seen: jax.Array, near: jax.Array, closeness: jax.Array, costs: jax.Array, enough: jax.Array
 ) -> jax.Array:
-    """The goal pair; costs [monitor states, A]; enough: the count from which on a pair need not be a goal."""
-    near = seen & (closeness >= REACHABLE)
+    """The goal pair; near [goals]: those within reach; costs [monitor states, A]; enough: from this count on, a
+    pair need not be a goal."""
+    near &= seen
     seen = jnp.where(least_visits(counts, near) < enough, near, seen)
     rarest = (counts == least_visits(counts, seen)) & seen[:, None]
     cheap = SMALLEST * costs / jnp.maximum(jnp.abs(costs).max(), 1e-9)
@@ -70,11 +72,19 @@ def choose_goal(
     return jnp.where(rarest, scores, -jnp.inf).argmax()
 
 
-def kept(
-    goal: jax.Array, age: jax.Array, most_steps: jax.Array, closeness: jax.Array, n_actions: int, least: float
-) -> jax.Array:
-    """Whether the agent keeps its goal pair: if it has one, for less than most_steps, and no less close than least."""
-    return (goal >= 0) & (age < most_steps) & (closeness[goal // n_actions] >= least)
+def kept(goal: jax.Array, age: jax.Array, most_steps: jax.Array, near: jax.Array, n_actions: int) -> jax.Array:
+    """Whether the agent keeps its goal pair: if it has one, for less than most_steps, while it is near [goals]."""
+    return (goal >= 0) & (age < most_steps) & near[goal // n_actions]
+
+
+def with_way(leads: jax.Array, code: jax.Array, following: jax.Array) -> jax.Array:
+    """Which codes lead to which [codes, codes], if a step leads from one code to another too."""
+    return leads | (leads[:, code][:, None] & leads[following])
+
+
+def discouraged(reach: jax.Array, tries: jax.Array, in_vain: jax.Array) -> jax.Array:
+    """Ŝ [A, goals], less for actions that were tried before; tries [A]: how often; in_vain [A]: they change nothing."""
+    return reach * jnp.where(in_vain, IN_VAIN, AGAIN**tries)[:, None]
 
 
 def toward(goal: jax.Array, reach: jax.Array, here: jax.Array, costs: jax.Array, slack: jax.Array) -> jax.Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from monmdp.deep.acting import Choice, act, candidates, goal_counts, recorded_values, reward_values
-from monmdp.deep.goals import least_visits, ratio
+from monmdp.deep.goals import least_visits, ratio, with_way
 from monmdp.deep.learning import learn
 from monmdp.deep.replay import History, reweighted, with_step
 from monmdp.deep.state import (
@@ -101,6 +101,10 @@ def remember(
             steps_of_pair=with_step(memory.steps_of_pair, entry.pair, memory.visits.ravel(), step),
             steps_of_env_pair=with_step(memory.steps_of_env_pair, env_pair, env_visits(plan, memory.visits), step),
         )
+    if plan.knows_ways:
+        leads = with_way(memory.leads, memory.code, jnp.where(seen.terminated, memory.code, next_code))
+        tries = jnp.where(seen.ended | (choice.goal < 0), 0, memory.tries.at[env_pair].add(1))
+        memory = memory._replace(leads=leads, tries=tries)
     if plan.live:
         state, action = jnp.divmod(choice.goal, plan.n_actions)
         missed = (choice.goal >= 0) & (seen.ended | (choice.goal_age >= numbers.goal_steps))

@@ -3,7 +3,8 @@
 loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 θ ← θ − α_t ρ Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2)
 ρ = 1, but for weights of inputs that stand for several numbers of an observation (`observations`)
-θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t; targets, modelled rewards and recorded policies are those of θ⁻
+θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t, but for Ŝ with pooled counts (`reach`)
+targets, modelled rewards and recorded policies are those of θ⁻
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from monmdp.deep.batch import Batch, new_batch, replayed
 from monmdp.deep.ensemble import masks, members_loss
 from monmdp.deep.networks import Layers, faster
 from monmdp.deep.novelty import bonuses, errors, updated
-from monmdp.deep.reach import reach_logits, reach_loss, reach_targets
+from monmdp.deep.reach import AHEAD, TRACKING, reach_logits, reach_loss, reach_targets, with_later
 from monmdp.deep.replay import draw
 from monmdp.deep.rewards import modelled_rewards, reward_loss
 from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, pictures_of, possible
@@ -44,7 +45,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         losses["predictor"] = lambda layers: novelty(layers).mean()
     losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
     if plan.directed:
-        losses["reach"] = reach_learning(plan, numbers, memory, batch)
+        losses["reach"] = reach_learning(plan, numbers, memory, batch, step)
     learned = {name: jax.value_and_grad(loss)(memory.networks[name]) for name, loss in losses.items()}
     gradient = {name: own for name, (_, own) in learned.items()}
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
@@ -53,9 +54,10 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     tracking = numbers.tracking * (numbers.last_tracking + (1.0 - numbers.last_tracking) * decay)
     direction = {name: faster(layers, numbers.rates) for name, layers in direction.items()}
     networks = jax.tree.map(lambda value, change: value - rate * change, memory.networks, direction)
+    shares = dict.fromkeys(memory.slow, tracking) | ({"reach": TRACKING} if plan.knows_ways else {})
     slow = {
-        name: jax.tree.map(lambda old, new: old + tracking * (new - old), layers, networks[name])
-        for name, layers in memory.slow.items()
+        name: jax.tree.map(lambda old, new, share=share: old + share * (new - old), memory.slow[name], networks[name])
+        for name, share in shares.items()
     }
     losses_now = jnp.stack([loss for loss, _ in learned.values()])
     return memory._replace(networks=networks, slow=slow, moments=moments, loss=losses_now)
@@ -107,8 +109,19 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
     return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
 
 
-def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -> Loss:
-    """The loss of Ŝ of codes, by environment actions or, without pooled counts, of goals."""
+def later_codes(plan: Plan, memory: Memory, chosen: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The codes that came 1, 2, … steps after those which followed the chosen steps [n], [n, k], and whether that is
+    sure: in the same episode, and no outcome up to there is left to chance."""
+    history, places = memory.history, chosen[:, None] + jnp.arange(AHEAD + 1)
+    past, places = places <= step, jnp.minimum(places, plan.steps - 1)
+    certain = jnp.cumprod(past & ~memory.env_outcomes.varies[history.env_pair[places]], 1)[:, 1:]
+    goes_on = jnp.cumprod(~history.ended[places], 1)[:, :-1]
+    sure = (certain * goes_on > 0) & ~history.terminated[places[:, 1:]]
+    return history.next_goal[places[:, 1:]] // plan.n_monitor_states, sure
+
+
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, step: jax.Array) -> Loss:
+    """The loss of Ŝ of codes, by environment actions or, without pooled counts, of goals, after `step` + 1 steps."""
     entries, actions, following = batch.entries, batch.entries.action, batch.entries.next_goal
     inputs, next_inputs, used, allowed = batch.inputs, batch.next_inputs, memory.seen, possible(plan, numbers)
     if plan.pools:
@@ -118,6 +131,8 @@ def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch) -
         used, allowed = used.reshape(plan.n_codes, -1).any(1), env_possible(plan, numbers)
     ahead = reach_logits(memory.slow["reach"], next_inputs, allowed)
     targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
+    if plan.pools:
+        targets = with_later(targets, *later_codes(plan, memory, batch.chosen, step), numbers.goal_discount)
     if plan.plans:
         goes_on = (memory.monitor_outcomes.next >= 0).reshape(plan.n_monitor_states, -1)
         known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)

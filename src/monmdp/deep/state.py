@@ -69,6 +69,11 @@ class Plan(NamedTuple):
         return self.pools and self.n_monitor_states > 1
 
     @property
+    def knows_ways(self) -> bool:
+        """Whether the agent keeps in mind which codes lead to which, and what it tried on its way to a goal."""
+        return self.directed and self.pools
+
+    @property
     def reach_outputs(self) -> int:
         """Outputs of the reach network: codes for every environment action; if not pooled, goals for every action."""
         return self.n_env_actions * self.n_codes if self.pools else self.n_actions * self.n_goals
@@ -151,6 +156,8 @@ class Memory(NamedTuple):
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
     missed [goals, environment actions], live: how often such a pair was the goal and was not reached.
+    leads [codes, codes]: whether steps so far lead from one to the other. tries [codes * environment actions]: how
+    often a pair was taken toward goals in this episode, since one was reached last.
     goal: a pair, -1 for none, since goal_age steps. novelty: moments of its errors, if there are any.
     loss: those of all networks at the last update.
     """
@@ -176,6 +183,8 @@ class Memory(NamedTuple):
     earned: jax.Array
     missed: jax.Array
     seen: jax.Array
+    leads: jax.Array
+    tries: jax.Array
     state: jax.Array
     code: jax.Array
     elapsed: jax.Array
@@ -245,6 +254,8 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         earned=jnp.zeros(plan.n_monitor_states * n_monitor_actions),
         missed=jnp.zeros((plan.n_goals if plan.live else 0, plan.n_env_actions), jnp.int32),
         seen=jnp.zeros(plan.n_goals, jnp.bool_),
+        leads=jnp.eye(plan.n_codes * plan.knows_ways, dtype=jnp.bool_),
+        tries=jnp.zeros(plan.n_codes * plan.n_env_actions * plan.knows_ways, jnp.int32),
         state=zero,
         code=zero,
         elapsed=zero,
