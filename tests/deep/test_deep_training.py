@@ -19,6 +19,7 @@ from monmdp import MonMDPError, Sweep
 from monmdp.agents.base import DEEP, HASHED
 from monmdp.cli import main
 from monmdp.deep import agents
+from monmdp.deep import job as deep_job
 from monmdp.deep.job import Run
 from monmdp.deep.learner import advance, begin
 from monmdp.deep.learning import later_codes
@@ -523,3 +524,12 @@ def test_nothing_else_imports_jax():
         monmdp.train(monmdp.make("Loop", "Ask"), "Naive", steps=10)
         assert not {"jax", "optax", "monmdp.deep.job"} & set(sys.modules)"""
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_programs_are_dropped_before_there_are_too_many(problem, monkeypatch):
+    """A sweep over many problems in one process would end in a crash: programs of a CPU are in many small pieces."""
+    monkeypatch.setattr(deep_job, "MOST_PROGRAMS", 1)
+    jobs = [paper_job(problem, agent, STEPS, 10) for agent in (DIRECTED, f"DeepNaive({SMALL})")]
+    first, _ = (trained(job, 0) for job in jobs)
+    assert advance._cache_size() == 1
+    assert same(first, trained(jobs[0], 0))

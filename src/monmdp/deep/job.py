@@ -59,6 +59,11 @@ SPARE_CODES = 2
 SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_INPUTS = 36, 5, 12, 36
 #: One lock per program: it is compiled once.
 _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
+#: The most programs at hand, before all are dropped: one for a CPU takes about 1,400 pieces of memory, and Linux gives
+#: 65,530 to a process. Those that are still needed are loaded from disk again.
+MOST_PROGRAMS = 20
+_at_hand: set[Hashable] = set()
+_counting = Lock()
 
 
 class DeepJob(Job):
@@ -252,6 +257,11 @@ class DeepJob(Job):
 
     def _train_now(self, runs: list[Run], point_steps: Integers, stop: Integers) -> None:
         """The same, when there is memory for it. While the device trains, the last policies are evaluated."""
+        with _counting:
+            if len(_at_hand | {self._program}) > MOST_PROGRAMS:
+                jax.clear_caches()
+                _at_hand.clear()
+            _at_hand.add(self._program)
         plan, numbers, device, draws, keys = self._inputs(runs)
         memories = begin(plan, numbers, device, draws, keys)
         before = 0
