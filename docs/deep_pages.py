@@ -316,17 +316,18 @@ def hidden(results: Results) -> str:
     for environment, monitor in results.problems:
         full = [cell for name in results.monitors if kind(name) == "Full"
                 for cell in results.of_problem(environment, name)]  # fmt: skip
-        passing = {cell.agent for cell in full
-                   if share(cell) >= SOLVED and kind(cell.agent) not in (DIRECTED, *REFERENCES)}  # fmt: skip
+        tested = [cell for cell in full if kind(cell.agent) not in (DIRECTED, *REFERENCES)]
+        passing = {cell.agent for cell in tested if share(cell) >= SOLVED}
         cells = {cell.agent: cell for cell in results.of_problem(environment, monitor)}
         if kind(monitor) == "Full" or not full or own not in cells:
             continue
         rivals = sorted(passing & cells.keys(), key=lambda agent: -share(cells[agent]))
         valid, failing = valid + bool(rivals), failing + bool(rivals and share(cells[rivals[0]]) <= FAILED)
-        best = "none was run" if passing else "none"
+        best = "none was run" if passing or not tested else "none"
         if rivals:
             best = f"{results.labels[rivals[0]]}, {share(cells[rivals[0]]):.0%}"
-        passed = ", ".join(results.labels[agent] for agent in agents_of(results) if agent in passing) or "none"
+        passed = ", ".join(results.labels[agent] for agent in agents_of(results) if agent in passing)
+        passed = passed or ("none" if tested else "none was run")
         rows.append([label(results, environment, monitor), f"{share(cells[own]):.0%}", best, passed])
     text = (
         f"**The best rival that passes the Full column solves at most {FAILED:.0%} of the seeds in {failing} of "
@@ -340,10 +341,11 @@ def figures(preset: str, results: Results, docs: Path, names: Sequence[str] = ("
     """Draw the summary and some learning curves, and return what the page says about them."""
     sizes = [len(cell.seeds) for cell in results.cells.values()]
     seeds = " to ".join(map(str, sorted({min(sizes), max(sizes)})))
+    runs = "one seed" if max(sizes) == 1 else f"mean of {seeds} seeds with its 95% interval"
     shares = "Percentage of runs that end solved, by agent and monitor, in the problems in which the agent was run."
     parts = {
         "solved": (by_monitor, shares),
-        "curves": (learning, f"Return of the greedy policy, mean of {seeds} seeds with its 95% interval."),
+        "curves": (learning, f"Return of the greedy policy, {runs}."),
     }
     lines = []
     for name in names:
