@@ -193,17 +193,17 @@ def test_agents_with_networks_of_their_own_repeat_their_results(problem):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "agent",
+    ("agent", "least"),
     [
-        f"BootstrappedDQN({SMALL})",
-        f"DeepCautious({SMALL})",
-        f"DeepIntrinsic(novelty='distillation', {SMALL})",
+        (f"BootstrappedDQN({SMALL})", 3),
+        (f"DeepCautious({SMALL})", 1),  # about half of the seeds
+        (f"DeepIntrinsic(novelty='distillation', {SMALL})", 3),
     ],
 )
-def test_rivals_solve_a_small_problem_if_everything_is_visible(agent):
+def test_rivals_solve_a_small_problem_if_everything_is_visible(agent, least):
     problem = monmdp.make("Loop", "Full", discount=0.9)
     curves = monmdp.train(problem, agent, seeds=3, steps=3 * STEPS, points=10)
-    assert curves.solved.any()  # DeepCautious solves it with about half of the seeds
+    assert curves.solved.sum() >= least
     table, _, _ = observations(problem, "pixels")
     for row, policy in enumerate(curves.policies):
         np.testing.assert_allclose(policy.q(table, np.zeros(len(table), int)), curves.q[row], rtol=1e-3, atol=1e-3)
