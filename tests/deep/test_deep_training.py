@@ -20,11 +20,13 @@ from monmdp.agents.base import DEEP, HASHED
 from monmdp.cli import main
 from monmdp.deep import agents
 from monmdp.deep import job as deep_job
+from monmdp.deep.acting import recorded_values
 from monmdp.deep.job import Run
+from monmdp.deep.later import AHEAD, later_codes, least_values, paths
 from monmdp.deep.learner import advance, begin
-from monmdp.deep.learning import later_codes
+from monmdp.deep.learning import WINDOW
 from monmdp.deep.observations import OBSERVATIONS, observations
-from monmdp.deep.reach import AHEAD
+from monmdp.deep.state import joined, scaled
 from monmdp.exact.structure import hidden_env_outcomes
 from monmdp.paper.presets import preset
 from monmdp.protocol import paper_job
@@ -133,14 +135,19 @@ def test_rewards_that_can_never_be_shown_give_no_bounds_or_bins(name):
     assert all(np.array_equal(one, other) for one, other in zip(*numbers, strict=True))
 
 
-def test_what_the_agent_knows_of_ways_follows_from_its_steps(problem):
-    """Which codes lead to which: all powers of the matrix of steps; codes that came later: one step after the other."""
+@pytest.fixture(scope="module")
+def early(problem):
+    """The plan and numbers of a run, and its memories after 8 and 150 steps."""
     job = paper_job(problem, DIRECTED, STEPS, 10)
-    plan, numbers, *inputs, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
-    program = plan, numbers, *inputs
-    few, memory = (
-        jax.tree.map(lambda array: array[0], advance(*program, begin(*program, keys), 0, until)) for until in (8, 150)
-    )
+    plan, *others, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
+    few, many = (advance(plan, *others, begin(plan, *others, keys), 0, until) for until in (8, 150))
+    numbers, few, many = (jax.tree.map(lambda array: array[0], own) for own in (others[0], few, many))
+    return plan, numbers, few, many
+
+
+def test_what_the_agent_knows_of_ways_follows_from_its_steps(early):
+    """Which codes lead to which: all powers of the matrix of steps; codes that came later: one step after the other."""
+    plan, _, few, memory = early
     assert not np.all(few.leads)
     history, varies = jax.device_get((memory.history, memory.env_outcomes.varies))
     code, after = history.env_pair // plan.n_env_actions, history.next_goal // plan.n_monitor_states
@@ -150,7 +157,7 @@ def test_what_the_agent_knows_of_ways_follows_from_its_steps(problem):
     np.testing.assert_array_equal(memory.leads, np.linalg.matrix_power(steps.astype(float), plan.n_codes) > 0.0)
     assert history.ended[:150].any()
     chosen = np.arange(150)
-    found, sure = jax.jit(later_codes, static_argnums=0)(plan, memory, chosen, 149)
+    found, sure = later_codes(plan, memory, paths(plan, memory, chosen, 149))
     for t in chosen:
         for k in range(1, AHEAD + 1):
             way = np.arange(t, min(t + k, 149) + 1)
@@ -159,6 +166,41 @@ def test_what_the_agent_knows_of_ways_follows_from_its_steps(problem):
             assert sure[t, k - 1] == possible
             assert not possible or found[t, k - 1] == after[t + k]
     assert 0 < sure.sum() < sure.size
+
+
+def test_values_are_at_least_what_a_known_way_earned(problem, early):
+    """The sum of rewards along the way, one step after the other, and what the target network expects at its end."""
+    plan, numbers, _, memory = early
+    history, outcomes = jax.device_get((memory.history, memory.env_outcomes))
+    chosen = np.arange(150)
+    inputs = joined(plan, scaled(memory.codes, numbers.observations[history.next_picture]), history.next_monitor)
+    slow = memory._replace(mean=memory.slow["q"])
+    expected = np.asarray(recorded_values(plan, numbers, slow, inputs)).max(1)
+    bounds = np.asarray(least_values(plan, numbers, memory, paths(plan, memory, chosen, 149)))
+    for t in chosen:
+        earned, factor, ahead = 0.0, 1.0, -np.inf
+        for i in range(t, min(t + AHEAD + 1, 150)):
+            if outcomes.varies[history.env_pair[i]] or np.isnan(outcomes.reward[history.env_pair[i]]):
+                break
+            earned += factor * (outcomes.reward[history.env_pair[i]] - 0.2 * (history.action[i] % 2))
+            factor *= problem.discount
+            ahead = 0.0 if history.terminated[i] else expected[i]
+            if history.ended[i]:
+                break
+        assert bounds[t] == pytest.approx(earned + factor * ahead, abs=1e-4)
+    assert 0 < np.isfinite(bounds).sum() < 150
+
+
+def test_recorded_policies_are_averages_over_time(problem):
+    """θ̄ = Σ w_i θ_i / Σ w_i with w_i = i (i + 1) … (i + k − 1)."""
+    job = paper_job(problem, DIRECTED, STEPS, 10)
+    *program, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
+    memory, networks = begin(*program, keys), []
+    for t in range(12):
+        memory = advance(*program, memory, t, t + 1)
+        networks.append(np.asarray(memory.networks["q"][0]["weights"][0]))
+    weights = [np.prod([float(i + j) for j in range(int(WINDOW))]) for i in range(1, 13)]
+    np.testing.assert_allclose(memory.mean[0]["weights"][0], np.average(networks, 0, weights), atol=1e-6)
 
 
 def test_only_networks_that_are_trained_change(problem):

@@ -47,8 +47,8 @@ def followed_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Ar
 def recorded_values(plan: Plan, numbers: Numbers, memory: Memory, inputs: jax.Array) -> jax.Array:
     """Q [..., A] of inputs [..., inputs], whose greedy policy is recorded: of several heads, their mean."""
     if plan.heads:
-        return head_values(plan, numbers, memory, memory.slow["q"], inputs).mean(-2)
-    return q_values(memory.slow["q"], inputs, numbers.q_bins)
+        return head_values(plan, numbers, memory, memory.mean, inputs).mean(-2)
+    return q_values(memory.mean, inputs, numbers.q_bins)
 
 
 def reward_values(plan: Plan, numbers: Numbers, memory: Memory, pictures: jax.Array) -> jax.Array:

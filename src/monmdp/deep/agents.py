@@ -89,7 +89,7 @@ class DeepAgent(Agent):
     codes: Count | None = None
     code_radius: NonNegative | None = None
 
-    revision = 2
+    revision = 3
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
     #: Whether the agent explores toward goals.
@@ -143,7 +143,7 @@ class DeepAgent(Agent):
         n_codes: int | None = None,
         reach_outputs: int | None = None,
     ) -> int:
-        """Approximate size of one run: six copies of its networks, or seven, 26 numbers per step, and batches.
+        """Approximate size of one run: six or seven copies of its networks, one of Q, 26 numbers per step, and batches.
 
         n_numbers: those of an observation. n_codes: by default one per environment state. reach_outputs: those of the
         reach network, by default with pooled counts.
@@ -151,7 +151,7 @@ class DeepAgent(Agent):
         n_codes = world.n_env_states if n_codes is None else n_codes
         hidden, outputs = self._weights(world, n_numbers, n_codes, reach_outputs)
         copies = 7 if self.features or hasattr(self, "prior_scale") else 6
-        weights = copies * (len(outputs) * hidden + sum(outputs.values()))
+        weights = copies * (len(outputs) * hidden + sum(outputs.values())) + hidden + outputs["q"]
         batch = self.batch * (n_numbers + sum(outputs.values()) // self.hidden[-1])
         pairs = n_codes * world.n_monitor_states * world.n_actions
         return 4 * (weights + 26 * steps + 4 * batch + n_codes * n_numbers + 2 * pairs) + n_codes**2
@@ -159,7 +159,7 @@ class DeepAgent(Agent):
     def planning_seconds(self, world: World) -> tuple[float, float]:
         """Approximate seconds of a step and of a recording point."""
         hidden, outputs = self._weights(world, world.n_env_states, world.n_env_states)
-        passes = dict.fromkeys(outputs, 4) | {"q": 7 if world.n_monitor_actions > 1 else 5}
+        passes = dict.fromkeys(outputs, 4) | {"q": (7 if world.n_monitor_actions > 1 else 5) + self.directed}
         products = self.batch * sum(passes[name] * (hidden + last) for name, last in outputs.items())
         return STEP_SECONDS + PRODUCT_SECONDS * products / self.every, POINT_SECONDS
 
@@ -202,7 +202,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 7
+    revision = 8
     directed: ClassVar[bool] = True
 
 

@@ -411,7 +411,7 @@ class HostRun(DeepJob):
         """The greedy policy, on observations of the environment as they are."""
         vectors, plan, prior = self._vectors, self.plan, memory.fixed.get("q", [])
         prior = mean_prior(prior, self.numbers.prior_scale, plan.heads) if prior else []
-        mean, factor, layers, prior = jax.device_get((*scale(memory.codes), memory.slow["q"], prior))
+        mean, factor, layers, prior = jax.device_get((*scale(memory.codes), memory.mean, prior))
         for each in (layers, prior) if prior else (layers,):
             each[0] = for_unit_vectors(each[0], plan, len(mean))
         if plan.directed and plan.n_monitor_states == 1:  # as `act`: other actions of the monitor have the lowest value

@@ -288,7 +288,7 @@ class DeepJob(Job):
             run.evaluate_last()
             run.history = History(*(field[lane][:before] for field in history))
             if run.job.keeps_policies:
-                kept = memories.codes, memories.slow["q"], memories.fixed.get("q", [])
+                kept = memories.codes, memories.mean, memories.fixed.get("q", [])
                 run.policy = run.job.policy(run.seed, *jax.tree.map(itemgetter(lane), kept))
             run.progress[:] = before, len(point_steps)
 

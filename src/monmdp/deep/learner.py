@@ -95,7 +95,8 @@ def remember(
     )
     next_monitor = jnp.where(seen.terminated, -1, seen.monitor)
     if plan.plans:
-        memory = memory._replace(pair_outcomes=with_outcome(memory.pair_outcomes, entry.pair, next_monitor, jnp.nan))
+        following = next_monitor, seen.monitor_reward
+        memory = memory._replace(pair_outcomes=with_outcome(memory.pair_outcomes, entry.pair, *following))
     if plan.pools:
         memory = memory._replace(
             steps_of_pair=with_step(memory.steps_of_pair, entry.pair, memory.visits.ravel(), step),
@@ -209,10 +210,7 @@ class Reading(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
-    """The action values of all states, from their pictures without noise, and what else is recorded.
-
-    Target networks are averages of the networks over updates, so their greedy policies change less by chance.
-    """
+    """The action values of all states, from their pictures without noise, and what else is recorded."""
 
     def one(numbers: Numbers, device: Device, memory: Memory) -> Reading:
         pictures = scaled(memory.codes, numbers.observations)

@@ -4,7 +4,9 @@ loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 θ ← θ − α_t ρ Adam(∇ loss),  α_t = α (c + (1 − c) (1 + cos(π t / T)) / 2)
 ρ = 1, but for weights of inputs that stand for several numbers of an observation (`observations`)
 θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t, but for Ŝ with pooled counts (`reach`)
-targets, modelled rewards and recorded policies are those of θ⁻
+targets and modelled rewards are those of θ⁻
+θ̄ ← θ̄ + (θ − θ̄) (k + 1) / (n + k) after update n, for Q: with k = 10, an average over about the last tenth of the
+updates; recorded policies are those of θ̄
 """
 
 from collections.abc import Callable
@@ -16,14 +18,17 @@ import optax
 from monmdp.deep.acting import head_values, reward_values
 from monmdp.deep.batch import Batch, new_batch, replayed
 from monmdp.deep.ensemble import masks, members_loss
+from monmdp.deep.later import Path, later_codes, least_values, paths
 from monmdp.deep.networks import Layers, faster
 from monmdp.deep.novelty import bonuses, errors, updated
-from monmdp.deep.reach import AHEAD, TRACKING, reach_logits, reach_loss, reach_targets, with_later
+from monmdp.deep.reach import TRACKING, reach_logits, reach_loss, reach_targets, with_later
 from monmdp.deep.replay import draw
 from monmdp.deep.rewards import modelled_rewards, reward_loss
 from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, pictures_of, possible
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
+#: k of the average θ̄.
+WINDOW = 10.0
 #: A function from the layers of a network to its loss.
 Loss = Callable[[Layers], jax.Array]
 
@@ -33,6 +38,7 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
     keys = jax.random.split(jax.random.fold_in(memory.key, 2 * step + 1))
     batch = new_batch(plan, numbers, memory, keys[0])
     bonus = numbers.bonus / jnp.sqrt(jnp.maximum(memory.visits.ravel()[batch.entries.pair], 1))
+    path = paths(plan, memory, batch.chosen, step) if plan.pools else None
     losses: dict[str, Loss] = {"reward": reward_learning(plan, numbers, memory, keys[1])}
     if plan.features:
 
@@ -43,9 +49,9 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         memory = memory._replace(novelty=updated(memory.novelty, found))
         bonus = bonuses(found, memory.novelty, numbers.bonus)
         losses["predictor"] = lambda layers: novelty(layers).mean()
-    losses["q"] = q_learning(plan, numbers, memory, batch, bonus)
+    losses["q"] = q_learning(plan, numbers, memory, batch, bonus, path)
     if plan.directed:
-        losses["reach"] = reach_learning(plan, numbers, memory, batch, step)
+        losses["reach"] = reach_learning(plan, numbers, memory, batch, path)
     learned = {name: jax.value_and_grad(loss)(memory.networks[name]) for name, loss in losses.items()}
     gradient = {name: own for name, (_, own) in learned.items()}
     direction, moments = optax.scale_by_adam().update(gradient, memory.moments)
@@ -59,12 +65,14 @@ def learn(plan: Plan, numbers: Numbers, memory: Memory, step: jax.Array) -> Memo
         name: jax.tree.map(lambda old, new, share=share: old + share * (new - old), memory.slow[name], networks[name])
         for name, share in shares.items()
     }
+    share = (WINDOW + 1.0) / (step // plan.every + 1.0 + WINDOW)
+    mean = jax.tree.map(lambda old, new: old + share * (new - old), memory.mean, networks["q"])
     losses_now = jnp.stack([loss for loss, _ in learned.values()])
-    return memory._replace(networks=networks, slow=slow, moments=moments, loss=losses_now)
+    return memory._replace(networks=networks, slow=slow, mean=mean, moments=moments, loss=losses_now)
 
 
-def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array) -> Loss:
-    """The loss of Q with rewards that are observed or modelled, and a bonus [n]."""
+def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus: jax.Array, path: Path | None) -> Loss:
+    """The loss of Q with rewards that are observed or modelled, and a bonus [n]; path: what came after the steps."""
     entries, bins, allowed = batch.entries, numbers.q_bins, possible(plan, numbers)
     env_actions = entries.action // (plan.n_actions // plan.n_env_actions)
     if plan.models:
@@ -82,6 +90,10 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
         rewards = rewards[:, None] + ways.monitor_reward
         discounts = jnp.where(ways.terminated, 0.0, numbers.discount)
         targets = q_targets(*both, rewards, batch.way_inputs, discounts, allowed, bins)
+        if path is not None:
+            least = least_values(plan, numbers, memory, path)
+            same = (entries.monitor == path.steps.monitor[:, 0]) & (entries.action == path.steps.action[:, 0])
+            targets = targets.at[:, 0].max(jnp.where(same, least, -jnp.inf))
         used = used[:, None] * batch.tried
         return lambda layers: q_loss(layers, batch.inputs, ways.action, targets, used, bins)
     rewards += entries.monitor_reward
@@ -109,19 +121,8 @@ def reward_learning(plan: Plan, numbers: Numbers, memory: Memory, key: jax.Array
     return lambda layers: members_loss(layers, prior, scale, pictures, actions, targets, used, bins)
 
 
-def later_codes(plan: Plan, memory: Memory, chosen: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The codes that came 1, 2, … steps after those which followed the chosen steps [n], [n, k], and whether that is
-    sure: in the same episode, and no outcome up to there is left to chance."""
-    history, places = memory.history, chosen[:, None] + jnp.arange(AHEAD + 1)
-    past, places = places <= step, jnp.minimum(places, plan.steps - 1)
-    certain = jnp.cumprod(past & ~memory.env_outcomes.varies[history.env_pair[places]], 1)[:, 1:]
-    goes_on = jnp.cumprod(~history.ended[places], 1)[:, :-1]
-    sure = (certain * goes_on > 0) & ~history.terminated[places[:, 1:]]
-    return history.next_goal[places[:, 1:]] // plan.n_monitor_states, sure
-
-
-def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, step: jax.Array) -> Loss:
-    """The loss of Ŝ of codes, by environment actions or, without pooled counts, of goals, after `step` + 1 steps."""
+def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, path: Path | None) -> Loss:
+    """The loss of Ŝ of codes, by environment actions or, without pooled counts, of goals; path: as in `q_learning`."""
     entries, actions, following = batch.entries, batch.entries.action, batch.entries.next_goal
     inputs, next_inputs, used, allowed = batch.inputs, batch.next_inputs, memory.seen, possible(plan, numbers)
     if plan.pools:
@@ -131,8 +132,8 @@ def reach_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, s
         used, allowed = used.reshape(plan.n_codes, -1).any(1), env_possible(plan, numbers)
     ahead = reach_logits(memory.slow["reach"], next_inputs, allowed)
     targets = reach_targets(ahead, following, entries.terminated, numbers.goal_discount)
-    if plan.pools:
-        targets = with_later(targets, *later_codes(plan, memory, batch.chosen, step), numbers.goal_discount)
+    if path is not None:
+        targets = with_later(targets, *later_codes(plan, memory, path), numbers.goal_discount)
     if plan.plans:
         goes_on = (memory.monitor_outcomes.next >= 0).reshape(plan.n_monitor_states, -1)
         known = goes_on.any(1)[entries.next_monitor, None] | (targets == 1.0)

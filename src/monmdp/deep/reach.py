@@ -1,7 +1,7 @@
 """The reach network Ŝ(o, a; g): the discounted probability of reaching the state g, for all goals g at once.
 
 target_g = 1 if the next state is g, else γ_S max_b Ŝ⁻(o′, b; g), and 0 instead of the latter after termination; with
-pooled counts at least γ_S^k if g came k steps later in the same episode, and no outcome on the way is left to chance
+pooled counts at least γ_S^k if g came k steps later (`later`)
 loss = mean over steps and visited goals of the binary cross-entropy of Ŝ(o, a; g) = sigmoid(network(o)[a, g])
 
 With pooled counts, goals of the network are codes, and it sees nothing of the monitor, Ŝ(o, a_E; c): what the monitor
@@ -19,8 +19,6 @@ from monmdp.deep.networks import Layers, network
 
 #: The logit of Ŝ before any update: 0.02.
 FIRST_LOGIT = -3.9
-#: k is at most this.
-AHEAD = 16
 #: τ of its target network with pooled counts: Ŝ is at most 1, so that targets may follow fast.
 TRACKING = 0.3
 

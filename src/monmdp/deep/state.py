@@ -14,7 +14,7 @@ import optax
 
 from monmdp.deep.codes import Codes, ExactCodes, encode, encode_exact, new_codes, new_exact_codes, scale
 from monmdp.deep.heads import near_zero
-from monmdp.deep.networks import fixed_layers, new_layers
+from monmdp.deep.networks import Layers, fixed_layers, new_layers
 from monmdp.deep.reach import FIRST_LOGIT
 from monmdp.deep.replay import History, new_history
 
@@ -146,12 +146,13 @@ class Memory(NamedTuple):
     """Everything that a run changes.
 
     networks, slow (target networks) and fixed (never trained; priors have the names of what they are added to): layers
-    by name. code: that of the current picture. visits [goals, A]; reward_visits [codes * environment actions]: rewards
-    observed; seen [goals]: whether the agent acted there. episode: its number.
+    by name. mean: those of Q, averaged over time. code: that of the current picture. visits [goals, A]; reward_visits
+    [codes * environment actions]: rewards observed; seen [goals]: whether the agent acted there. episode: its number.
     env_outcomes [codes * environment actions]: codes and rewards after environment pairs. monitor_outcomes [monitor
     states * monitor actions]: monitor states, of steps after which the episode goes on, and monitor rewards;
-    pair_outcomes [goals * A]: monitor states after joint pairs, if the monitor has several. followed [monitor states *
-    monitor actions, monitor states]: how often monitor states followed, while the episode went on.
+    pair_outcomes [goals * A]: monitor states and rewards after joint pairs, if the monitor has several states.
+    followed [monitor states * monitor actions, monitor states]: how often monitor states followed, while the episode
+    went on.
     weights, reward_weights [steps]: those of steps in replay, and of their rewards in that of R̂, if known.
     steps_of_pair [goals * A, n], steps_of_env_pair [codes * environment actions, n]: the last n steps with a pair.
     shown, earned [monitor states * monitor actions]: rewards observed and the sum of monitor rewards there.
@@ -165,6 +166,7 @@ class Memory(NamedTuple):
     key: jax.Array
     networks: dict[str, Any]
     slow: dict[str, Any]
+    mean: Layers
     fixed: dict[str, Any]
     moments: Any
     history: History
@@ -236,6 +238,7 @@ def blank_memory(plan: Plan, numbers: Numbers, key: jax.Array) -> Memory:
         key=own,
         networks=networks,
         slow={name: networks[name] for name in ("q", "reward", "reach") if name in networks},
+        mean=networks["q"],
         fixed=fixed,
         moments=optax.scale_by_adam().init(networks),
         history=new_history(plan.steps),
