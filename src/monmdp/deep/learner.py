@@ -27,15 +27,8 @@ from monmdp.deep.state import (
 )
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
-#: A step is hundreds of small kernels, so a GPU takes 1.25 ms for 30 runs in Layouts and, where kernels that do not
-#: depend on each other run at once, 0.8 ms. To try out several kernels for each product of matrices makes programs no
-#: faster, but takes six minutes of processor time.
-FOR_GPUS = {
-    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL,CONDITIONAL,WHILE,DYNAMIC_SLICE_FUSION",
-    "xla_gpu_command_buffer_scheduling_mode": "CONCURRENT",
-    "xla_gpu_enable_triton_gemm": False,
-    "xla_gpu_autotune_level": 0,
-}
+#: To try out kernels for each product of matrices takes six minutes of processor time and makes no program faster.
+FOR_GPUS = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
 
 
 class Seen(NamedTuple):
