@@ -135,14 +135,22 @@ def test_rewards_that_can_never_be_shown_give_no_bounds_or_bins(name):
     assert all(np.array_equal(one, other) for one, other in zip(*numbers, strict=True))
 
 
+def memories_of(job, *steps):
+    """The plan and numbers of a seed, and its memories after some steps."""
+    plan, *others, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
+    memories = [advance(plan, *others, begin(plan, *others, keys), 0, until) for until in steps]
+    return plan, *(jax.tree.map(lambda array: array[0], own) for own in (others[0], *memories))
+
+
 @pytest.fixture(scope="module")
 def early(problem):
-    """The plan and numbers of a run, and its memories after 8 and 150 steps."""
-    job = paper_job(problem, DIRECTED, STEPS, 10)
-    plan, *others, keys = job._inputs([Run(job, 0, np.zeros(2, np.int64))])
-    few, many = (advance(plan, *others, begin(plan, *others, keys), 0, until) for until in (8, 150))
-    numbers, few, many = (jax.tree.map(lambda array: array[0], own) for own in (others[0], few, many))
-    return plan, numbers, few, many
+    return memories_of(paper_job(problem, DIRECTED, STEPS, 10), 8, 150)
+
+
+def expected_ahead(plan, numbers, memory, rows, monitors):
+    """What the target network expects in environment states and monitor states, [n]."""
+    inputs = joined(plan, scaled(memory.codes, numbers.observations[rows]), monitors)
+    return np.asarray(recorded_values(plan, numbers, memory._replace(mean=memory.slow["q"]), inputs)).max(1)
 
 
 def test_what_the_agent_knows_of_ways_follows_from_its_steps(early):
@@ -172,11 +180,9 @@ def test_values_are_at_least_what_a_known_way_earned(problem, early):
     """The sum of rewards along the way, one step after the other, and what the target network expects at its end."""
     plan, numbers, _, memory = early
     history, outcomes = jax.device_get((memory.history, memory.env_outcomes))
-    chosen = np.arange(150)
-    inputs = joined(plan, scaled(memory.codes, numbers.observations[history.next_picture]), history.next_monitor)
-    slow = memory._replace(mean=memory.slow["q"])
-    expected = np.asarray(recorded_values(plan, numbers, slow, inputs)).max(1)
-    bounds = np.asarray(least_values(plan, numbers, memory, paths(plan, memory, chosen, 149)))
+    chosen, taken = np.arange(150), jax.tree.map(lambda array: array[:150], memory.history)
+    expected = expected_ahead(plan, numbers, memory, history.next_picture, history.next_monitor)
+    bounds = np.asarray(least_values(plan, numbers, memory, paths(plan, memory, chosen, 149), taken))
     for t in chosen:
         earned, factor, ahead = 0.0, 1.0, -np.inf
         for i in range(t, min(t + AHEAD + 1, 150)):
@@ -191,6 +197,32 @@ def test_values_are_at_least_what_a_known_way_earned(problem, early):
     assert 0 < np.isfinite(bounds).sum() < 150
 
 
+def test_a_known_way_is_followed_from_other_monitor_states():
+    """Bounds agree with the problem itself, in which the actions of the way are taken from another monitor state."""
+    problem = monmdp.make("Loop", "Battery(n=3)", discount=0.9)
+    job = paper_job(problem, DIRECTED, STEPS, 10)
+    plan, numbers, memory = memories_of(job, 400)
+    world, random, chosen = job.world, np.random.default_rng(0), np.arange(300)
+    history, taken = (jax.tree.map(lambda array, n=n: np.asarray(array[:n]), memory.history) for n in (400, 300))
+    monitors, asks = random.integers(plan.n_monitor_states, size=300), random.integers(2, size=300)
+    first = taken._replace(monitor=monitors, action=taken.action - taken.action % 2 + asks)
+    bounds = np.asarray(least_values(plan, numbers, memory, paths(plan, memory, chosen, 399), first))
+    expected = expected_ahead(plan, numbers, memory, world.env_state, world.monitor_state)
+    places = {place: state for state, place in enumerate(zip(world.env_state, world.monitor_state, strict=True))}
+    for t in chosen[np.isfinite(bounds)]:
+        state, action, earned, factor, possible = places[history.picture[t], monitors[t]], first.action[t], 0.0, 1.0, []
+        for i in range(t, t + AHEAD + 1):
+            outcome = world.offsets[state * world.n_actions + action]
+            earned += factor * (world.env_reward[outcome] + world.monitor_reward[outcome])
+            factor, state, action = factor * 0.9, world.next_state[outcome], history.action[i + 1]
+            possible.append(earned + factor * expected[state] * (not world.terminated[outcome]))
+            if world.terminated[outcome] or history.ended[i]:
+                break
+        assert np.abs(bounds[t] - possible).min() < 1e-4
+    elsewhere = (monitors != taken.monitor) | (asks != taken.action % 2)
+    assert np.isfinite(bounds[elsewhere]).sum() > 50
+
+
 def test_recorded_policies_are_averages_over_time(problem):
     """θ̄ = Σ w_i θ_i / Σ w_i with w_i = i (i + 1) … (i + k − 1)."""
     job = paper_job(problem, DIRECTED, STEPS, 10)
@@ -199,7 +231,7 @@ def test_recorded_policies_are_averages_over_time(problem):
     for t in range(12):
         memory = advance(*program, memory, t, t + 1)
         networks.append(np.asarray(memory.networks["q"][0]["weights"][0]))
-    weights = [np.prod([float(i + j) for j in range(int(WINDOW))]) for i in range(1, 13)]
+    weights = [np.prod([(i + j) / WINDOW for j in range(int(WINDOW))]) for i in range(1, 13)]
     np.testing.assert_allclose(memory.mean[0]["weights"][0], np.average(networks, 0, weights), atol=1e-6)
 
 

@@ -89,7 +89,7 @@ class DeepAgent(Agent):
     codes: Count | None = None
     code_radius: NonNegative | None = None
 
-    revision = 3
+    revision = 4
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
     #: Whether the agent explores toward goals.
@@ -202,7 +202,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 8
+    revision = 9
     directed: ClassVar[bool] = True
 
 

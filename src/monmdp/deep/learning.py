@@ -5,8 +5,8 @@ loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 ρ = 1, but for weights of inputs that stand for several numbers of an observation (`observations`)
 θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t, but for Ŝ with pooled counts (`reach`)
 targets and modelled rewards are those of θ⁻
-θ̄ ← θ̄ + (θ − θ̄) (k + 1) / (n + k) after update n, for Q: with k = 10, an average over about the last tenth of the
-updates; recorded policies are those of θ̄
+θ̄ ← θ̄ + (θ − θ̄) (k + 1) / (n + k) after update n, for Q: with k = 25, an average over the last 4% of the updates
+or so; recorded policies are those of θ̄
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from monmdp.deep.state import MASKS, Memory, Numbers, Plan, env_possible, pictur
 from monmdp.deep.values import double_targets, q_loss, q_targets
 
 #: k of the average θ̄.
-WINDOW = 10.0
+WINDOW = 25.0
 #: A function from the layers of a network to its loss.
 Loss = Callable[[Layers], jax.Array]
 
@@ -91,9 +91,7 @@ def q_learning(plan: Plan, numbers: Numbers, memory: Memory, batch: Batch, bonus
         discounts = jnp.where(ways.terminated, 0.0, numbers.discount)
         targets = q_targets(*both, rewards, batch.way_inputs, discounts, allowed, bins)
         if path is not None:
-            least = least_values(plan, numbers, memory, path)
-            same = (entries.monitor == path.steps.monitor[:, 0]) & (entries.action == path.steps.action[:, 0])
-            targets = targets.at[:, 0].max(jnp.where(same, least, -jnp.inf))
+            targets = targets.at[:, 0].max(least_values(plan, numbers, memory, path, entries))
         used = used[:, None] * batch.tried
         return lambda layers: q_loss(layers, batch.inputs, ways.action, targets, used, bins)
     rewards += entries.monitor_reward
