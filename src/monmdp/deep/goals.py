@@ -13,7 +13,8 @@ n(g, a) = min{κ N(c, s_M, a_E), N(c, a_E), N(s_M, a_M), answers(c, a_E)}
 answers(c, a_E) = max{κ N_R(c, a_E), T(c, a_E)}, with N_R rewards observed and T visits with monitor pairs that ever
 showed a reward; infinite if it is enough, that is log(t + 2) / β̄, or if the monitor pair of (g, a) never showed one;
 ½ for a pair that was visited and not asked about, so that new pairs are visited first
-A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers: κ = 1 for such a pair.
+A pair (c, a_E) varies if its next picture or its reward did. Chance needs more answers, and a place that is reached
+by chance may be missed: κ = 1 for such a pair.
 While what the monitor does has not varied for any (s_M, a_M), it does not depend on c: N(c, s_M, a_E) does not count.
 The way to a monitor state is planned: Ŝ(o, a; g) = E M(s_M′, s_M) Ŝ(o, a_E; c), where s_M′ follows a, M(s, s) = 1 and
 else M(s, s_M) = γ_S max_b Σ_s′ P̂(s′ | s, b) M(s′, s_M). P̂ is what usually followed a monitor pair (s, b) or, if what
@@ -171,8 +172,9 @@ def pooled(
     env = (parts * counted).sum((1, 3), keepdims=True)
     tries = (parts * shows).sum((1, 3), keepdims=True)
     varies = varies.reshape(env.shape)
-    answers = jnp.maximum(jnp.where(varies, 1, WEIGHT) * reward_visits.reshape(env.shape), tries)
+    weight = jnp.where(varies, 1, WEIGHT)
+    answers = jnp.maximum(weight * reward_visits.reshape(env.shape), tries)
     answers = jnp.maximum(answers, unanswered * (env > 0))
     counts = jnp.minimum(jnp.where(counted, env, monitor), monitor)
-    counts = jnp.minimum(counts, jnp.where(joint, WEIGHT * in_state, counts))
+    counts = jnp.minimum(counts, jnp.where(joint, weight * in_state, counts))
     return jnp.where(shows & (answers < enough), jnp.minimum(counts, answers), counts).reshape(visits.shape)
