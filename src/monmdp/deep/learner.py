@@ -27,7 +27,7 @@ from monmdp.deep.state import (
 )
 from monmdp.deep.world import Device, Draws, start_state, take_step
 
-#: To try out kernels for each product of matrices takes six minutes of processor time and makes no program faster.
+#: To try out kernels for each product of matrices takes minutes of processor time for every program, and saves little.
 FOR_GPUS = {"xla_gpu_enable_triton_gemm": False, "xla_gpu_autotune_level": 0}
 
 
