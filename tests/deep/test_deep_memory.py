@@ -74,6 +74,7 @@ def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
     monkeypatch.setattr(deep_job, "room", lambda: np.inf)
     large = monmdp.make("Empty(rows=12, columns=12)", "Ask")
     assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, large)] == [240, 30]
+    assert paper_job(problem, "DeepNaive(bins=None)", STEPS).lanes == 30  # with 226 bins
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     with pytest.raises(
         MonMDPError, match=r"DeepNaive\(batch=60000\) in Loop \+ Ask needs about .* can be used; choose"

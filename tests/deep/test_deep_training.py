@@ -270,7 +270,7 @@ def test_agents_with_networks_of_their_own_repeat_their_results(problem):
     ("agent", "least"),
     [
         (f"BootstrappedDQN({SMALL})", 3),
-        (f"DeepCautious({SMALL})", 1),  # about half of the seeds
+        (f"DeepCautious({SMALL}, last_learning_rate=0.02)", 1),  # about half of the seeds; small estimates vary with it
         (f"DeepIntrinsic(novelty='distillation', {SMALL})", 3),
     ],
 )

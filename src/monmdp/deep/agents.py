@@ -78,7 +78,7 @@ class DeepAgent(Agent):
     epsilon: Schedule = (1.0, 0.0)
     hidden: Sizes = (128, 128)
     learning_rate: Rate = 1e-3
-    last_learning_rate: Probability = 0.02
+    last_learning_rate: Probability = 0.2
     batch: Count = 64
     every: Count = 1
     balance: Probability = 0.5
@@ -89,7 +89,7 @@ class DeepAgent(Agent):
     codes: Count | None = None
     code_radius: NonNegative | None = None
 
-    revision = 4
+    revision = 5
     #: What Q learns from: the reward model, rewards with zero for hidden ones, or only steps with a known reward.
     hidden_reward: ClassVar[Literal["model", "zero", "ignore"]] = "model"
     #: Whether the agent explores toward goals.
@@ -202,7 +202,7 @@ class DeepDirected(DeepAgent):
     goal_discount: Discount = 0.95
     goal_steps: Count = 60
 
-    revision = 9
+    revision = 10
     directed: ClassVar[bool] = True
 
 

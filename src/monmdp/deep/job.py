@@ -57,6 +57,8 @@ SPARE_CODES = 2
 #: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
 #: states and actions, outcomes of a pair, and inputs of networks for pictures.
 SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_INPUTS = 36, 5, 12, 36
+#: With more bins, a step of all runs of a small problem takes as long as one of a larger problem.
+SMALL_BINS = 64
 #: One lock per program: it is compiled once.
 _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 #: The most programs at hand, before all are dropped: one for a CPU takes about 1,400 pieces of memory, and Linux gives
@@ -102,7 +104,7 @@ class DeepJob(Job):
     @property
     def lanes(self) -> int:  # type: ignore[override]
         """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
-        most = LANES if self._fills_up else LARGE_LANES
+        most = LANES if self._fills_up and len(self.numbers.q_bins) <= SMALL_BINS else LARGE_LANES
         return fitting(self.run_bytes, room(), most) if accelerated() else 1
 
     @property

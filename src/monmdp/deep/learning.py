@@ -6,7 +6,8 @@ loss = loss_Q + loss_R̂ (+ loss_Ŝ) (+ loss_f̂), each with its own network
 θ⁻ ← θ⁻ + τ_t (θ − θ⁻), τ_t like α_t, but for Ŝ with pooled counts (`reach`)
 targets and modelled rewards are those of θ⁻
 θ̄ ← θ̄ + (θ − θ̄) (k + 1) / (n + k) after update n, for Q: with k = 25, an average over the last 4% of the updates
-or so; recorded policies are those of θ̄
+or so; recorded policies are those of θ̄. A smaller α_t makes θ vary more slowly, and averages over the same time keep
+more of that: so c is not small.
 """
 
 from collections.abc import Callable
