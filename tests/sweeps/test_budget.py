@@ -93,13 +93,19 @@ def test_narrowed():
     assert sweep.budget == 0.1
 
 
-def test_environments_of_a_preset_keep_their_own_monitors():
+def test_environments_and_monitors_of_a_preset_stay_together():
     hard, names = preset("deep-hard"), ["DeepSea(size=12)", "Bottleneck"]
     of_name = {sweep.environments[0]: sweep for sweep in hard}
     kept = narrowed(hard, environments=["deepsea(size = 12)", "Bottleneck"])
     assert {sweep.environments[0]: sweep.monitors for sweep in kept} == {name: of_name[name].monitors for name in names}
     everywhere = narrowed(hard, environments=["Loop", "Bottleneck"], monitors=["Ask"])  # the preset has no Loop
     assert [(*sweep.environments, *sweep.monitors) for sweep in everywhere] == 9 * [("Loop", "Bottleneck", "Ask")]
+    near, far = "Button(cell=(5, 1), action='DOWN')", "Button(cell=(0, 3), action='UP')"
+    own = narrowed(hard, environments=["Bottleneck", "KeyDoor(size=9)"], monitors=["Level", near])
+    assert [(*sweep.environments, *sweep.monitors) for sweep in own] == [
+        ("Bottleneck", near, "Level"), ("KeyDoor(size=9)", "Level"),
+    ]  # fmt: skip
+    assert [sweep.environments for sweep in narrowed(hard, monitors=[far])] == [["KeyDoor(size=9)"]]
     (from_file,) = narrowed([Sweep([{"name": "Loop"}, "Empty"])], environments=["Empty"])
     assert list(from_file.environments) == ["Empty"]
 

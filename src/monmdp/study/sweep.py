@@ -137,14 +137,18 @@ def read_sweeps(path: Path) -> list[Sweep]:
 def narrowed(sweeps: Iterable[Sweep], **fields: Any) -> list[Sweep]:
     """The same sweeps with some fields replaced; a field that is None stays as it is.
 
-    If the sweeps have all given environments, each keeps those that it has, so that its monitors fit; others go.
+    If the sweeps have all given environments, or monitors, each keeps those that it has, since a monitor may fit one
+    environment only; sweeps without any go.
     """
-    given = {name: value for name, value in fields.items() if value is not None}
-    asked, sweeps = {_plain(entry) for entry in given.get("environments", ())}, list(sweeps)
-    if asked and asked <= {_plain(entry) for sweep in sweeps for entry in sweep.environments}:
-        del given["environments"]
-        own = [(sweep, [entry for entry in sweep.environments if _plain(entry) in asked]) for sweep in sweeps]
-        sweeps = [dataclasses.replace(sweep, environments=entries) for sweep, entries in own if entries]
+    given, sweeps = {name: value for name, value in fields.items() if value is not None}, list(sweeps)
+    for name in ("environments", "monitors"):
+        asked = {_plain(entry) for entry in given.get(name, ())}
+        if asked and asked <= {_plain(entry) for sweep in sweeps for entry in getattr(sweep, name)}:
+            del given[name]
+            kept: list[dict[str, Any]] = [
+                {name: [entry for entry in getattr(sweep, name) if _plain(entry) in asked]} for sweep in sweeps
+            ]
+            sweeps = [dataclasses.replace(sweep, **own) for sweep, own in zip(sweeps, kept, strict=True) if own[name]]
     return [dataclasses.replace(sweep, **given) for sweep in sweeps]
 
 
