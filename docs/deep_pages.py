@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -34,6 +33,7 @@ from monmdp.study.results import CellResults, Results
 from monmdp.study.sweep import Sweep
 from monmdp.tables import markdown
 from monmdp.training.curves import half_width
+from monmdp.training.job import TRAJECTORIES
 from monmdp.training.live_job import LiveProblem
 
 DIRECTED, NAIVE = "DeepDirected", "DeepNaive"
@@ -67,6 +67,7 @@ Agents that see pictures, in problems whose rewards are hidden by monitors; [Fro
   the optimal policy or, if some rewards can never be observed, of the minimax policy.
 - *Steps* and *answers until solved*: training steps, and rewards observed, after which a seed stays solved until the
   end of training, for the median seed; "never" if fewer than half of the seeds are solved.
+- *Revision* of an agent: it is raised when the agent gives other numbers than before with the same settings.
 - {" and ".join(REFERENCES)} are no rivals: the first sees hidden rewards, the second has tables of pictures.
 - A rival fails *because rewards are hidden* only if it passes the Full column: it solves at least {SOLVED:.0%} of the
   seeds in the same environment with the monitor Full, which shows every reward.
@@ -122,7 +123,7 @@ def commands(preset: str, results: Results) -> list[str]:
 
 
 def remarks(preset: str, results: Results) -> list[str]:
-    """Runs of DeepDirected that are missing, and agents whose runs were made before they had all of today's options."""
+    """Runs of DeepDirected that are missing, and runs that were made with earlier revisions of agents."""
     given, cells = PRESETS[preset], results.of_agent(agents_of(results)[0])
     count = sum(len(s.environments) * len(s.monitors) for s in ((given,) if isinstance(given, Sweep) else given))
     most, texts = max(len(cell.seeds) for cell in cells), []
@@ -131,16 +132,27 @@ def remarks(preset: str, results: Results) -> list[str]:
     if len(cells) < count or fewer or most < planned:
         text = f"Not all runs were made: {DIRECTED} has results in {len(cells)} of {count} problems"
         text += f", with {most} of {planned} seeds" if most < planned else ""
-        texts.append(text + (f", in {len(fewer)} of them with {min(fewer)} instead of {most} seeds." if fewer else "."))
+        seeds = " to ".join(map(str, sorted({min(fewer), max(fewer)}))) if fewer else ""
+        texts.append(text + (f", in {len(fewer)} of them with {seeds} instead of {most} seeds." if fewer else "."))
     for agent in agents_of(results):
-        options = {field.name for field in fields(AGENTS.find(kind(agent)))}
-        old = [cell for cell in results.of_agent(agent) if options - set(cell.settings["agent_options"])]
-        if old:
-            where = ", ".join(dict.fromkeys(results.labels[cell.environment] for cell in old))
-            place = "" if len(old) == len(results.of_agent(agent)) else f" in {where}"
-            missing = ", ".join(sorted(options - set(old[0].settings["agent_options"])))
-            texts.append(f"Runs of {short(results, agent)}{place} are of an earlier version, without {missing}.")
+        texts += earlier(results, agent)
     return [paragraph(text) for text in texts]
+
+
+def earlier(results: Results, agent: str) -> list[str]:
+    """For each earlier revision of an agent, the problems in which it ran."""
+    today, places = AGENTS.find(kind(agent)).revision, dict[int, dict[str, list[str]]]()
+    for cell in results.of_agent(agent):
+        made = cell.settings["trajectories"] - TRAJECTORIES
+        environment, monitor = results.labels[cell.environment], kind(cell.monitor)
+        places.setdefault(made, {}).setdefault(environment, []).append(monitor)
+    texts = []
+    for made in sorted(places.keys() - {today}):
+        others = {name for other in places.keys() - {made} for name in places[other]}
+        where = [f"{name} + {', '.join(own)}" if name in others else name for name, own in places[made].items()]
+        place = f" in {'; '.join(where)}" if others else ""
+        texts.append(f"Runs of {short(results, agent)}{place} are of its revision {made}, and today's is {today}.")
+    return texts
 
 
 def usual_steps(sweeps: Sequence[Sweep], cells: Sequence[CellResults]) -> set[str]:

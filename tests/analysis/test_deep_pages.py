@@ -82,7 +82,7 @@ def test_live_runs_are_normalised(pages, tmp_path, monkeypatch):
     text = (tmp_path / "deep-comparison.md").read_text()
     assert "monmdp reproduce --preset deep-foreign --out runs/deep-foreign" in text
     assert "Not all runs" not in text
-    assert "earlier version" not in text
+    assert "revision" not in text
     assert "| Coin + Full | 1.00 ± 0.00 | 1.00 ± 0.00 |" in text
     assert "| Coin + Full | 100.0% | 100.0% |" in text
     (row,) = [line for line in text.split("### Returns")[1].split("\n") if line.startswith("| Coin + Ask")]
@@ -190,8 +190,9 @@ def test_missing_runs_and_earlier_versions_are_named(pages, page, tmp_path, monk
     monmdp.run_sweep(dataclasses.replace(given, monitors=["Full"]), tmp_path / "deep")
     monmdp.run_sweep(dataclasses.replace(given, monitors=["Ask"], seeds=1), tmp_path / "deep")
     results = pages.Results(tmp_path / "deep")
-    del results.cell("Loop", "Full", "Naive").settings["agent_options"]["epsilon"]
+    results.cell("Loop", "Full", "Naive").settings["trajectories"] -= 1
+    today = pages.AGENTS.find("Naive").revision
     assert pages.remarks("deep", results) == [
         "Not all runs were made: Directed has results in 2 of 3 problems, in 1 of them with 1 instead of 2 seeds.\n",
-        "Runs of Naive in Loop are of an earlier version, without epsilon.\n",
+        f"Runs of Naive in Loop + Full are of its revision {today - 1}, and today's is {today}.\n",
     ]

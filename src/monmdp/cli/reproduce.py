@@ -44,7 +44,8 @@ class Reproduce(Command):
     seeds: Annotated[int | None, sweeps_own("N")] = None  # Number of seeds per problem and agent.
     envs: Annotated[str | None, sweeps_own("NAMES"), arg(aliases=["--environments"])] = None
     """Environments, separated by commas, with any options; braces are a grid: "Empty(rows={5, 9})"."""
-    monitors: Annotated[str | None, sweeps_own("NAMES")] = None  # Monitors, as "Full,Ask(cost={0.1, 0.5})".
+    monitors: Annotated[str | None, sweeps_own("NAMES")] = None
+    """Monitors, as "Full,Ask(cost={0.1, 0.5})". If the sweep has all given names, each environment keeps its own."""
     agents: Annotated[str | None, sweeps_own("NAMES")] = None
     """Agents, as "Naive,Directed(alpha={0.1, 0.5}, beta_bar=0.1)"."""
     steps: Annotated[int | None, sweeps_own("N")] = None  # Training steps per run.

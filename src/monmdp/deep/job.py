@@ -57,7 +57,7 @@ SPARE_CODES = 2
 #: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
 #: states and actions, outcomes of a pair, and inputs of networks for pictures.
 SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_INPUTS = 36, 5, 12, 36
-#: With more bins, a step of all runs of a small problem takes as long as one of a larger problem.
+#: With more bins, small problems too have fewer runs in one program.
 SMALL_BINS = 64
 #: One lock per program: it is compiled once.
 _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)

@@ -145,10 +145,10 @@ def narrowed(sweeps: Iterable[Sweep], **fields: Any) -> list[Sweep]:
         asked = {_plain(entry) for entry in given.get(name, ())}
         if asked and asked <= {_plain(entry) for sweep in sweeps for entry in getattr(sweep, name)}:
             del given[name]
-            kept: list[dict[str, Any]] = [
-                {name: [entry for entry in getattr(sweep, name) if _plain(entry) in asked]} for sweep in sweeps
+            kept: list[tuple[Sweep, Any]] = [
+                (sweep, [entry for entry in getattr(sweep, name) if _plain(entry) in asked]) for sweep in sweeps
             ]
-            sweeps = [dataclasses.replace(sweep, **own) for sweep, own in zip(sweeps, kept, strict=True) if own[name]]
+            sweeps = [dataclasses.replace(sweep, **{name: own}) for sweep, own in kept if own]
     return [dataclasses.replace(sweep, **given) for sweep in sweeps]
 
 
