@@ -15,6 +15,7 @@ import jax
 import monmdp
 from monmdp import MonMDPError
 from monmdp.deep import job as deep_job
+from monmdp.deep import sharing
 from monmdp.deep.learner import begin
 from monmdp.deep.memory import fitting, reserved
 from monmdp.deep.world import Draws, on_device, sizes_of
@@ -72,8 +73,8 @@ def test_as_many_runs_as_fit_are_in_one_program(monkeypatch):
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     assert paper_job(problem, "DeepNaive", STEPS).lanes == 7  # of 240, halved until they fit
     monkeypatch.setattr(deep_job, "room", lambda: np.inf)
-    large = monmdp.make("Empty(rows=12, columns=12)", "Ask")
-    assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, large)] == [240, 30]
+    larger = (monmdp.make(name, "Ask") for name in ("Empty(rows=12, columns=12)", "DeepSea(size=30)"))
+    assert [paper_job(each, "DeepNaive", STEPS).lanes for each in (problem, *larger)] == [240, 90, 30]
     assert paper_job(problem, "DeepNaive(bins=None)", STEPS).lanes == 30  # with 226 bins
     monkeypatch.setattr(deep_job, "room", lambda: 9.0 * size)
     with pytest.raises(
@@ -106,7 +107,7 @@ def test_programs_wait_for_memory():
 def four_lanes(monkeypatch):
     """As on an accelerator: four runs of any problems in a program."""
     monkeypatch.setattr(deep_job, "accelerated", lambda: True)
-    monkeypatch.setattr(deep_job, "LANES", 4)
+    monkeypatch.setattr(sharing, "SHARED", tuple(shared._replace(lanes=4) for shared in sharing.SHARED))
     monkeypatch.setattr(deep_job, "room", lambda: np.inf)
 
 
@@ -129,3 +130,15 @@ def test_small_problems_share_a_program_and_do_not_change_each_other(four_lanes,
         np.testing.assert_array_equal(cell.curve("return")[1], alone.returns[0])
         np.testing.assert_array_equal(cell.curve("observed")[1], alone.observed[0])
         assert not np.array_equal(cell.final_table("q", 0), alone.q[0])
+
+
+def test_problems_of_similar_size_share_a_program(four_lanes):
+    """A problem is filled up to the first sizes that it fits into, and to the same numbers of monitor states."""
+    groups = ("Empty", "Loop"), ("Corridor(length=60)", "KeyDoor(size=9)"), ("DeepSea(size=12)", "DeepSea(size=20)")
+    programs = [
+        {paper_job(monmdp.make(name, monitor), "DeepDirected", STEPS).program for name in names}
+        for names in (*groups, ("DeepSea(size=30)",))
+        for monitor in ("Ask", "Level")
+    ]
+    assert all(len(own) == 1 for own in programs)
+    assert len(set().union(*programs)) == len(programs)

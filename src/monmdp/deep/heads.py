@@ -42,7 +42,7 @@ def value(logits: jax.Array, bins: jax.Array) -> jax.Array:
 def two_hot(x: jax.Array, bins: jax.Array) -> jax.Array:
     """Distributions [..., n] on two neighbouring bins whose means are x [...], cut at the ends."""
     x = jnp.clip(x, bins[0], bins[-1])
-    lower = jnp.clip(jnp.searchsorted(bins, x, side="right") - 1, 0, len(bins) - 2)
+    lower = jnp.clip(jnp.searchsorted(bins, x, side="right", method="compare_all") - 1, 0, len(bins) - 2)
     share = ((x - bins[lower]) / (bins[lower + 1] - bins[lower]))[..., None]
     n = len(bins)
     return (1.0 - share) * jax.nn.one_hot(lower, n) + share * jax.nn.one_hot(lower + 1, n)

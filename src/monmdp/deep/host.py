@@ -294,7 +294,7 @@ def monitor_rewards(env: Any) -> tuple[float, float] | None:
 class HostRun(DeepJob):
     """One seed of an agent with networks in a monitored environment, or vector environment."""
 
-    _fills_up, sizes = False, Sizes(0, 0, 0, 0, 0)
+    _shared, sizes = None, Sizes(0, 0, 0, 0, 0)
 
     def __init__(
         self, env: Any, test_env: Any, agent: DeepAgent, seed: int, point_steps: Integers, discount: float,

@@ -24,11 +24,12 @@ from monmdp.deep.given_up import given_up
 from monmdp.deep.heads import new_bins
 from monmdp.deep.inside import aims, in_world
 from monmdp.deep.learner import Reading, advance, begin, read
-from monmdp.deep.memory import LANES, LARGE_LANES, accelerated, fitting, reserved, room
+from monmdp.deep.memory import accelerated, fitting, reserved, room
 from monmdp.deep.networks import Layers
 from monmdp.deep.observations import inputs_of, observations, picture_numbers
 from monmdp.deep.policy import Policy
 from monmdp.deep.replay import History
+from monmdp.deep.sharing import LANES, Shared, shared_sizes
 from monmdp.deep.state import Numbers, Plan, for_unit_vectors, monitor_size
 from monmdp.deep.world import Sizes, draws_of, on_device, sizes_of
 from monmdp.errors import MonMDPError
@@ -54,11 +55,6 @@ if jax.config.jax_compilation_cache_dir is None and can_be_written(PROGRAMS):
 LISTEN_EVERY = 100
 #: Codes that noise may add, as a factor.
 SPARE_CODES = 2
-#: On an accelerator, problems of at most these sizes are filled up to them, so that they share a program: environment
-#: states and actions, outcomes of a pair, and inputs of networks for pictures.
-SMALL_STATES, SMALL_ACTIONS, SMALL_OUTCOMES, SMALL_INPUTS = 36, 5, 12, 36
-#: With more bins, small problems too have fewer runs in one program.
-SMALL_BINS = 64
 #: One lock per program: it is compiled once.
 _COMPILING: dict[Hashable, Lock] = defaultdict(Lock)
 #: The most programs at hand, before all are dropped: one for a CPU takes about 1,400 pieces of memory, and Linux gives
@@ -104,7 +100,7 @@ class DeepJob(Job):
     @property
     def lanes(self) -> int:  # type: ignore[override]
         """Runs in one program: one on a CPU, and on an accelerator those that fit; 0 if none does."""
-        most = LANES if self._fills_up and len(self.numbers.q_bins) <= SMALL_BINS else LARGE_LANES
+        most = self._shared.lanes if self._shared else LANES
         return fitting(self.run_bytes, room(), most) if accelerated() else 1
 
     @property
@@ -119,31 +115,29 @@ class DeepJob(Job):
         return self.plan, self.sizes, *shapes, n_points
 
     @cached_property
-    def _fills_up(self) -> bool:
-        """Whether the arrays of this problem are filled up to common sizes."""
-        world, sizes = self.world, sizes_of(self.world)
-        small = world.n_env_states <= SMALL_STATES and world.n_actions <= SMALL_ACTIONS * world.n_monitor_actions
-        small &= sizes.outcomes_of_pair <= SMALL_OUTCOMES and not self.view.noise
-        small &= self.inputs.table.shape[1] <= SMALL_INPUTS
-        return small and accelerated()
+    def _shared(self) -> Shared | None:
+        """The sizes that this problem is filled up to on an accelerator; None if it keeps its own."""
+        if not accelerated() or self.view.noise:
+            return None
+        return shared_sizes(self.world, self.inputs.table.shape[1], len(self._bins[0]))
 
     @cached_property
     def sizes(self) -> Sizes:
         """The sizes of the problem's arrays on the device."""
-        own, plan = sizes_of(self.world), self.plan
-        if not self._fills_up:
-            return own
+        shared, plan = self._shared, self.plan
+        if shared is None:
+            return sizes_of(self.world)
         # an episode can start in every state, and some states are entered only at the end of one
-        states = 2 * SMALL_STATES * plan.n_monitor_states
-        return Sizes(states, plan.n_actions, states * plan.n_actions * SMALL_OUTCOMES, SMALL_OUTCOMES, states)
+        states = 2 * shared.states * plan.n_monitor_states
+        return Sizes(states, plan.n_actions, states * plan.n_actions * shared.outcomes, shared.outcomes, states)
 
     @cached_property
     def plan(self) -> Plan:
         """What the program is compiled for."""
         agent, world, spare = self.agent, self.world, SPARE_CODES if self.view.noise else 1
         n_codes, n_env_actions = spare * world.n_env_states, world.n_actions // world.n_monitor_actions
-        if self._fills_up:
-            n_codes, n_env_actions = SMALL_STATES, SMALL_ACTIONS
+        if self._shared:
+            n_codes, n_env_actions = self._shared.states, self._shared.actions
         n_codes = agent.codes or n_codes
         return Plan(
             steps=self.steps,
@@ -170,19 +164,26 @@ class DeepJob(Job):
         return radius(noise, self.view.table.shape[1]) if chosen is None else chosen**2
 
     @cached_property
+    def _bins(self) -> tuple[np.ndarray, np.ndarray]:
+        """The bins of values and of rewards."""
+        agent = self.agent
+        rewards, values = self.ranges(float(getattr(agent, "bonus", 0.0)))
+        prior = PRIOR_ROOM * getattr(agent, "prior_scale", 0.0)
+        q_room, reward_room = prior * hasattr(agent, "heads"), prior * hasattr(agent, "n")
+        q_bins = new_bins(values[0] - q_room, values[1] + q_room, agent.bins)
+        return q_bins, new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins)
+
+    @cached_property
     def numbers(self) -> Numbers:
         """Options, observations and bins for the program."""
         agent, table, noise = self.agent, self.inputs.table, self.view.noise
-        if self._fills_up:
-            table = np.pad(table, ((0, SMALL_STATES - len(table)), (0, SMALL_INPUTS - table.shape[1])))
+        if self._shared:
+            table = np.pad(table, ((0, self._shared.states - len(table)), (0, self._shared.inputs - table.shape[1])))
         # networks see inputs on the scale of their number: weights learn faster where few inputs stand for many numbers
         n_numbers, n_inputs, missing = self.view.table.shape[1], table.shape[1], table.shape[1] - len(self.inputs.rates)
         rates = np.pad((n_numbers / n_inputs) ** 0.5 * self.inputs.rates, (0, missing))
         monitors = monitor_size(self.plan, n_numbers) / monitor_size(self.plan, n_inputs)
-        bonus = float(getattr(agent, "bonus", 0.0))
-        rewards, values = self.ranges(bonus)
-        prior_scale = float(getattr(agent, "prior_scale", 0.0))
-        q_room, reward_room = (PRIOR_ROOM * prior_scale * (n > 0) for n in (self.plan.heads, self.plan.models))
+        q_bins, reward_bins = self._bins
         line = schedule(agent.epsilon, self.steps, "The probability of a random action")
         epsilon = np.array([value_at(line, step) for step in range(self.steps)])
         numbers = Numbers(
@@ -198,15 +199,15 @@ class DeepJob(Job):
             balance=agent.balance,
             tracking=agent.tracking,
             last_tracking=agent.last_tracking,
-            q_bins=new_bins(values[0] - q_room, values[1] + q_room, agent.bins),
-            reward_bins=new_bins(rewards[0] - reward_room, rewards[1] + reward_room, agent.bins),
+            q_bins=q_bins,
+            reward_bins=reward_bins,
             minimum_reward=agent.minimum_reward,
             discount=self.world.discount,
             beta_bar=getattr(agent, "beta_bar", 0.0),
             goal_discount=getattr(agent, "goal_discount", 0.0),
             goal_steps=getattr(agent, "goal_steps", 0),
-            bonus=bonus,
-            prior_scale=prior_scale,
+            bonus=getattr(agent, "bonus", 0.0),
+            prior_scale=getattr(agent, "prior_scale", 0.0),
             share=getattr(agent, "share", 1.0),
             uses_model=agent.hidden_reward == "model",
             ignores=agent.hidden_reward == "ignore",

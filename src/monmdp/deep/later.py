@@ -94,7 +94,7 @@ def least_values(plan: Plan, numbers: Numbers, memory: Memory, path: Path, first
     rows = jnp.arange(len(length)), jnp.maximum(length - 1, 0)
     last, moments, next_monitor = jax.tree.map(lambda array: array[rows], (steps, path.places, monitor.next))
     after = replayed(numbers, memory, last.next_picture, moments + jnp.where(last.ended, plan.steps + 1, 1))
-    values = q_values(memory.slow["q"], joined(plan, after, next_monitor), numbers.q_bins)
+    values = q_values(memory.slow["q"], joined(plan, after, next_monitor), numbers.q_bins, precise=False)
     ahead = jnp.where(possible(plan, numbers), values, -jnp.inf).max(-1)
     bounds = earned + jnp.where(last.terminated, 0.0, numbers.discount**length * ahead)
     return jnp.where(length > 0, bounds, -jnp.inf)

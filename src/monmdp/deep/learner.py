@@ -211,7 +211,7 @@ class Reading(NamedTuple):
     loss: jax.Array
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=0, compiler_options=FOR_GPUS)
 def read(plan: Plan, numbers: Numbers, device: Device, memories: Memory, step: jax.Array) -> Reading:
     """The action values of all states, from their pictures without noise, and what else is recorded."""
 

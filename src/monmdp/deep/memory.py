@@ -9,9 +9,6 @@ import jax
 
 from monmdp.problem import Integers
 
-#: Runs in one program on an accelerator: of small problems, which share programs, and of others, of which fewer keep
-#: it busy. Missing runs are filled up: rounding depends on the number of runs, but not on what the others do.
-LANES, LARGE_LANES = 240, 30
 #: Fraction of the accelerator's memory that runs may use.
 SHARE = 0.9
 
