@@ -521,6 +521,8 @@ def test_curves_that_end_far_below_are_marked(tmp_path):
     assert 0.9 < high < 1.1
     low, _ = return_limits([8.0], [far, far - 1, far - 2])
     assert low < -122, "all are far below, so the axis extends to them"
+    low, _ = return_limits([0.8, -1.1], [near, near, far])
+    assert low < -1.1  # the lower optimum can be seen
     low, high = return_limits([0.0], [np.zeros(5)])
     assert low < 0 < high
     sweep = monmdp.Sweep(["Hazard"], ["Level(n=4)"], TWO_AGENTS, 1, steps=3000, points=50)

@@ -2,8 +2,8 @@
 
 target = r + γ Q⁻(o′, argmax_a Q(o′, a)), or r after termination; r = R̂(o, a) + r_M (+ bonus / √N)
 loss = Σ_i w_i H(two-hot(target_i), Q(o_i, a_i)) / Σ_i w_i
-Products of matrices in targets and losses may round to three digits, which changes values by about 2·10⁻⁵ of their
-range; values that are followed or recorded are those of full precision.
+An accelerator may round products of matrices in targets and losses to three digits; values that are followed or
+recorded have full precision.
 """
 
 import jax

@@ -372,7 +372,7 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
     """Lowest and highest return of an axis for curves [point] that end at or below one of the optima.
 
     The typical gap is the distance from the best optimum to earning nothing, or the median gap at the end if that is
-    larger. Curves that end much further down are outside, so that they do not flatten all others.
+    larger. Curves that end much further down are outside, so that they do not flatten others; all optima are inside.
     """
     best = max(optima)
     gaps = best - np.array([curve[-1] for curve in curves])
@@ -380,7 +380,7 @@ def return_limits(optima: Sequence[float], curves: Sequence[Floats]) -> tuple[fl
     if typical < 1e-9:  # the optimum is 0 and all end there: show where the curves start
         typical = max(float(np.max(best - np.concatenate(curves))), abs(best), 1.0)
     reached = gaps[gaps <= REACH * typical]
-    gap = max(typical, float(reached.max(initial=0.0)))
+    gap = max(typical, float(reached.max(initial=0.0)), best - min(optima))
     return best - (1.0 + SPACE) * gap, best + SPACE * gap
 
 
