@@ -1,8 +1,6 @@
-"""Networks, losses, replay, goals and the world of deep agents on small numbers, against NumPy and the plain step."""
+"""Networks, losses and the world of deep agents on small numbers, against NumPy and the plain step."""
 
 import dataclasses
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,16 +11,16 @@ import jax
 import jax.numpy as jnp
 
 import monmdp
-from monmdp.deep import codes, ensemble, goals, heads, novelty, reach, replay, rewards, values, world
-from monmdp.deep.batch import any_monitor_state, two_ways
+from monmdp.deep import codes, ensemble, heads, novelty, reach, rewards, values, world
 from monmdp.deep.networks import fixed_layers, network, new_layers
 from monmdp.deep.observations import Observations, inputs_of, picture_numbers
 from monmdp.deep.policy import Policy
-from monmdp.deep.replay import History
-from monmdp.deep.state import Outcomes, Plan, for_unit_vectors, joined, no_outcomes, with_outcome
+from monmdp.deep.state import Plan, for_unit_vectors, joined
 from monmdp.protocol import paper_job
 from monmdp.simulation import Simulation
 from monmdp.world import compact
+
+pytestmark = pytest.mark.usefixtures("double_precision")
 
 #: Compiled as a whole, which takes less time than one operation after the other.
 network = jax.jit(network)
@@ -65,12 +63,6 @@ def softmax(z):
 def values_of(layers, x):
     """Action values in NumPy."""
     return softmax(forward(layers, x).reshape(len(x), -1, len(BINS))) @ BINS
-
-
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture
@@ -378,260 +370,6 @@ def test_monitor_states_are_about_as_large_as_pictures(n_states, size):
     np.testing.assert_allclose(inputs, np.concatenate([pictures, size * units], 1))
     policy = [for_unit_vectors(layers[0], plan, n_numbers), *layers[1:]]
     np.testing.assert_allclose(forward(policy, np.concatenate([pictures, units], 1)), network(layers, inputs))
-
-
-def test_replay_is_balanced_between_pairs():
-    pairs, counts = np.random.default_rng(0).permutation([0] * 90 + [1] * 9 + [2]), np.array([90, 9, 1])
-    pairs, reweighted = np.concatenate([pairs, np.zeros(20, int)]), jax.jit(replay.reweighted)
-    for balance in (0.0, 0.5, 1.0):
-        weights = jnp.zeros(120)
-        for t, pair in enumerate(pairs[:100]):
-            count = (pairs[: t + 1] == pair).sum()
-            weights = reweighted(weights, pairs, pair, count, np.arange(120) <= t, balance)
-        drawn = np.asarray(replay.draw(jax.random.key(0), weights, 20_000))
-        assert drawn.max() < 100
-        expected = counts**-balance * counts
-        np.testing.assert_allclose(np.bincount(pairs[drawn]) / 20_000, expected / expected.sum(), atol=0.015)
-
-
-def test_a_step_also_teaches_another_monitor_action_with_a_shared_outcome():
-    """Two codes, two monitor states, two environment and three monitor actions, 300 random steps."""
-    random, n, n_env_actions, n_monitor_actions = np.random.default_rng(0), 300, 2, 3
-    plan = Plan(n, 2, 2, n_env_actions, 6, (4,), 64, 1, True, True, 0, 0, 0, 0)
-    code, monitor, action, next_code, next_monitor = (random.integers(0, most, n) for most in (2, 2, 6, 2, 2))
-    action = np.where(action == 5, 4, action)  # the last joint action is never tried
-    ended, env_pair = random.random(n) < 0.2, code * n_env_actions + action // n_monitor_actions
-    columns = dict.fromkeys(History._fields, np.zeros(n, int))
-    columns |= {"picture": code, "monitor": monitor, "action": action, "pair": (2 * code + monitor) * 6 + action}
-    columns |= {"env_pair": env_pair, "next_picture": next_code, "next_monitor": next_monitor, "ended": ended}
-    history = History(**columns | {"next_goal": 2 * next_code + next_monitor, "terminated": ended})
-    visits, of_pair, of_env_pair = np.zeros(24, int), jnp.zeros((24, 3), int), jnp.zeros((4, 9), int)
-    with_step = jax.jit(replay.with_step)
-    for t in range(n):
-        of_pair = with_step(of_pair, history.pair[t], visits, t)
-        of_env_pair = with_step(of_env_pair, env_pair[t], visits.reshape(2, 2, 2, 3).sum((1, 3)).ravel(), t)
-        visits[history.pair[t]] += 1
-    memory = SimpleNamespace(
-        history=jax.tree.map(jnp.array, history), visits=jnp.array(visits.reshape(4, 6)), steps_of_pair=of_pair,
-        steps_of_env_pair=of_env_pair,
-    )  # fmt: skip
-    chosen = random.integers(0, n, 64)
-    entries = jax.tree.map(lambda array: jnp.array(array[chosen]), history)
-    arguments = plan, SimpleNamespace(squared_radius=jnp.array(0.0)), memory, entries, jnp.array(chosen)
-    ways, moments, tried = jax.device_get(jax.jit(partial(two_ways, *arguments))(jax.random.key(0)))
-    assert ways.action[:, 0].tolist() == action[chosen].tolist()
-    assert tried[:, 0].all()
-    assert tried[:, 1].any()
-    for row, step in enumerate(chosen):
-        for way in np.flatnonzero(tried[row]):
-            seen = History(*(field[row, way] for field in ways))
-            assert (seen.picture, seen.monitor, seen.env_pair) == (code[step], monitor[step], env_pair[step])
-            assert (seen.action == action[step]) == (way == 0)
-            own = np.flatnonzero(history.pair == seen.pair)[-3:] if way else [step]  # the last three are at hand
-            outcomes = np.flatnonzero(env_pair == seen.env_pair)[-9:]
-            assert seen.next_monitor in next_monitor[own]
-            assert moments[row, way] in own if seen.ended else moments[row, way] in {*own, *outcomes}
-            assert seen.next_picture == next_code[moments[row, way]]
-            assert seen.next_goal == 2 * seen.next_picture + seen.next_monitor
-    assert not tried[(action[chosen] >= 3) & (ways.action[:, 1] == 5), 1].any()
-    both = tried.all(1) & ~ways.ended.any(1) & ~ended[moments].any(1)
-    shared = moments[both, 0] == moments[both, 1]
-    assert shared.mean() > 0.5
-    assert len(set(moments[:, 0])) > 20
-
-
-def test_what_followed_pairs():
-    outcomes, add = no_outcomes(3), jax.jit(with_outcome)
-    for pair, following, reward in [
-        (0, 4, 1.0),
-        (0, 4, np.nan),
-        (1, -1, 2.0),
-        (1, 3, 2.0),
-        (2, 5, np.nan),
-        (0, -1, 1.0),
-    ]:
-        outcomes = add(outcomes, pair, following, reward)
-    assert outcomes.next.tolist() == [4, 3, 5]
-    assert outcomes.reward.tolist()[:2] == [1.0, 2.0]
-    assert np.isnan(outcomes.reward[2])
-    assert not outcomes.varies.any()
-    for pair, following, reward in [(0, 2, 1.0), (2, 5, 0.0), (2, 5, 1.0)]:
-        outcomes = add(outcomes, pair, following, reward)
-    assert outcomes.varies.tolist() == [True, False, True]
-
-
-def test_steps_from_any_monitor_state():
-    """Three monitor states and two actions: the first goes up; the second goes down, or ends the episode in state 2."""
-    plan, n = Plan(0, 4, 3, 2, 4, (4,), 500, 1, True, True, 0, 0, 0, 0), 500
-    random, nexts, costs = np.random.default_rng(0), [1, 0, 2, 0, 2, -1], [-1.0, 0.0, -1.0, 0.0, -1.0, np.nan]
-    outcomes = Outcomes(jnp.array(nexts), jnp.array(costs), jnp.zeros(6, bool))
-    columns = {name: random.integers(0, 2, (n, 2)) for name in History._fields}
-    monitor = np.repeat(random.integers(0, 3, (n, 1)), 2, 1)
-    first = np.where(monitor[:, 0] == 2, 0, random.integers(0, 2, n)) + 2 * columns["env_pair"][:, 0]
-    columns |= {"monitor": monitor, "action": np.stack([first, first ^ 1], 1), "monitor_reward": np.full((n, 2), 7.0)}
-    columns |= {"terminated": random.random((n, 2)) < 0.2, "next_goal": 3 * columns["next_picture"] + 1}
-    ways, tried = History(**jax.tree.map(jnp.array, columns)), jnp.ones((n, 2), bool)
-
-    def moved(outcomes, ended=0):
-        visits = jnp.zeros((12, 4), int).at[2, 1].set(ended)
-        memory = SimpleNamespace(monitor_outcomes=outcomes, visits=visits)
-        return jax.device_get(any_monitor_state(plan, memory, ways, tried, jax.random.key(0)))
-
-    monitors, found, possible = moved(outcomes)
-    swapped = found.monitor_reward[:, 0] != 7.0
-    assert 0.35 < swapped.mean() < 0.5  # half, less those of the pair that ends episodes
-    assert set(monitors[swapped]) == {0, 1, 2}
-    for row in range(n):
-        for way in range(2):
-            own, before = (History(*(field[row, way] for field in steps)) for steps in (found, History(**columns)))
-            if not swapped[row]:
-                assert own == before
-                continue
-            pair = 2 * monitors[row] + own.action % 2
-            assert possible[row, way] == (pair != 5)
-            assert own.action // 2 == columns["action"][row, 0] // 2
-            assert (own.terminated, own.next_picture) == (
-                columns["terminated"][row, 0],
-                columns["next_picture"][row, 0],
-            )
-            if pair != 5:
-                assert (own.next_monitor, own.monitor_reward) == (nexts[pair], costs[pair])
-                assert own.next_goal == 3 * own.next_picture + nexts[pair]
-    assert np.isfinite(found.monitor_reward).all()
-    assert (found.action[swapped, 0] % 2 != found.action[swapped, 1] % 2).all()
-    _, found, possible = moved(outcomes, ended=10)  # now it is known that the pair ends episodes
-    ending = (found.monitor == 2) & (found.action % 2 == 1) & (found.monitor_reward != 7.0)
-    assert ending.any()
-    assert possible.all()
-    assert found.terminated[ending].all()
-    varied = moved(outcomes._replace(varies=outcomes.varies.at[4].set(True)))
-    assert (varied[1].monitor_reward == 7.0).all()
-
-
-def test_goals():
-    """Two monitor states, two environment actions and two monitor actions, of which the second costs 1."""
-    counts, seen = jnp.array([[3, 1, 9, 1], [1, 2, 9, 9], [0, 0, 0, 0], [5, 9, 9, 1]]), jnp.array([1, 1, 0, 1], bool)
-    assert int(goals.least_visits(counts, seen)) == 1
-    reach = jnp.array([[0.1, 0.3, 0.9, 0.2], [0.2, 0.1, 0.9, 0.6], [0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.61]])
-    free, costs, near = jnp.zeros((2, 4)), jnp.array([[0.0, 1.0] * 2] * 2), jnp.ones(4, bool)
-    close = [goals.closeness_of(reach, here) for here in range(4)]
-    assert int(goals.choose_goal(counts, seen, near, close[1], free, 9)) == 4  # it is there: state 1, action 0
-    assert int(goals.choose_goal(counts, seen, near, close[2], free, 9)) == 15  # the closest of four
-    assert int(goals.choose_goal(counts, seen, near, close[0], free, 9)) == 1  # it is there: the first of two
-    assert int(goals.choose_goal(counts.at[0, 2].set(1), seen, near, close[0], costs, 9)) == 2  # the cheapest of three
-    assert int(goals.toward(15, reach, 2, free[0], 0.025)) == 3
-    assert int(goals.toward(15, reach, 2, costs[0], 0.025)) == 1 + 2  # both within the slack cost 1
-    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.025)) == 1  # 0.6 of 0.61, and cheaper
-    assert int(goals.toward(15, reach, 2, jnp.array([0.0, 0.5, 0.0, 1.0]), 0.01)) == 3
-    assert int(goals.toward(4, reach, 1, free[0], 0.025)) == 0  # the action of the goal
-    assert float(goals.ratio(8, jnp.array(4))) == pytest.approx(np.log(10) / 4)
-    assert np.isinf(goals.ratio(8, jnp.array(0)))
-
-
-def test_goals_out_of_reach_are_chosen_when_all_others_were_visited_often_enough():
-    """From state 0, only state 1 is within reach; (2, 1) was visited least, then (0, 1) and (1, 0)."""
-    counts, seen, free = jnp.array([[5, 4], [4, 9], [7, 1]]), jnp.ones(3, bool), jnp.zeros((1, 2))
-    close = goals.closeness_of(jnp.array([[0.0, 0.9, 0.3], [0.0, 0.2, 0.4]]), 0)
-    near = jnp.array([True, True, False])
-    for enough, goal in ((9, 1), (5, 1), (4, 5), (0, 5)):
-        assert int(goals.choose_goal(counts, seen, near, close, free, enough)) == goal
-    assert int(goals.choose_goal(counts, seen, jnp.ones(3, bool), close, free, 9)) == 5
-
-
-def test_a_goal_is_kept_for_some_steps_while_it_is_within_reach():
-    """Pairs 4 and 5 are those of state 2, which is out of reach."""
-    near = jnp.array([True, True, False])
-    for (goal, age), expected in {(3, 3): True, (3, 4): False, (5, 3): False, (-1, 3): False, (0, 0): True}.items():
-        assert bool(goals.kept(goal, age, 4, near, 2)) == expected
-
-
-def test_actions_count_for_less_each_time_they_were_tried():
-    """Action 0 was taken twice, 1 never, 2 changes nothing; each is the best one until it was tried often enough."""
-    reach = jnp.array([[0.8, 0.1], [0.7, 0.5], [0.9, 0.9]])
-    less = goals.discouraged(reach, jnp.array([2, 0, 1]), jnp.array([False, False, True]))
-    np.testing.assert_allclose(less, [[0.648, 0.081], [0.7, 0.5], [0.09, 0.09]], rtol=1e-6)
-
-
-def certain(after):
-    """The model of a monitor without chance, by what followed joint pairs."""
-    followed = jnp.zeros((*after.shape[1::2], after.shape[1]), int)
-    return jax.jit(goals.monitor_model)(after, jnp.zeros(after.shape, bool), followed)
-
-
-def test_monitor_states_are_reached_apart_from_codes():
-    """Level with three states: action 0 goes up from state 0, action 1 from state 1, 2 stays; unknown in state 2."""
-    following = jnp.array([[1, 0, 0], [0, 2, 1], [-1, -1, -1]])
-    after = jnp.full((4, 3, 2, 3), -1).at[3, :, 0].set(following)  # seen in one code only
-    model = certain(after)
-    assert model.usual.tolist() == following.tolist()
-    near = jax.jit(goals.monitor_reach)(model.chances, 0.5)
-    assert near.tolist() == [[1, 0.5, 0.25], [0.5, 1, 0.5], [0, 0, 1]]
-    reach = np.random.default_rng(2).random((2, 4))  # environment actions, codes
-    apart = jax.jit(goals.apart)
-    found = apart(jnp.array(reach), 0, 1, model, 0.5).reshape(2, 3, 4, 3)
-    change = 0.5**goals.CHANGE
-    np.testing.assert_allclose(found[:, 0], reach[..., None] * [change, 0.5 * change, 0.25 * change], rtol=1e-6)
-    np.testing.assert_allclose(found[:, 1], reach[..., None] * [0, 0, change], rtol=1e-6)
-    np.testing.assert_allclose(found[:, 2], reach[..., None] * [0.5, 1, 0.5], rtol=1e-6)
-    assert not apart(jnp.array(reach), 0, 2, model, 0.5).any()
-
-
-def test_the_way_to_a_monitor_state_leads_through_a_button():
-    """Two monitor states that stay, but environment action 1 in code 2 was seen to switch from 0 to 1."""
-    after = jnp.tile(jnp.array([0, 1])[:, None, None], (4, 1, 2, 1)).at[2, 0, 1].set(1)
-    model, reach = certain(after), np.array([[0.9, 0.2, 0.4, 0.1], [0.3, 0.8, 0.5, 0.6]])
-    assert model.usual.tolist() == [[0], [1]]
-    apart = jax.jit(goals.apart)
-    found = apart(jnp.array(reach), 0, 0, model, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(found[..., 0], reach)
-    np.testing.assert_allclose(found[..., 1], goals.ELSEWHERE * reach[:, 2:3].repeat(4, 1))  # first to code 2
-    there = apart(jnp.array(reach), 2, 0, model, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(there[0], np.stack([reach[0], np.zeros(4)], -1))
-    button = np.stack([np.zeros(4), 0.5**goals.CHANGE * reach[1]], -1)
-    np.testing.assert_allclose(there[1], button, rtol=1e-6)
-    back = apart(jnp.array(reach), 2, 1, model, 0.5).reshape(2, 4, 2)
-    np.testing.assert_allclose(back, np.stack([np.zeros_like(reach), reach], -1))  # no way back is known
-
-
-def test_the_way_to_a_monitor_state_by_chance():
-    """Action 0 stays, or goes to the other one of two monitor states in a quarter of the steps; action 1 stays."""
-    after = jnp.tile(jnp.array([[0, 0], [1, 1]])[:, None], (3, 1, 2, 1)).at[1, 0, 0, 0].set(1)
-    varies = jnp.zeros((3, 2, 2, 2), bool).at[:, 0, :, 0].set(True)
-    followed = jnp.array([[[30, 10], [9, 0]], [[0, 7], [0, 5]]])
-    model = jax.jit(goals.monitor_model)(after, varies, followed)
-    assert model.varies.tolist() == [[True, False], [False, False]]
-    assert model.chances.tolist() == [[[0.75, 0.25], [1, 0]], [[0, 1], [0, 1]]]
-    near = jax.jit(goals.monitor_reach)(model.chances, 0.8)
-    np.testing.assert_allclose(near, [[1, 0.2], [0, 1]], rtol=1e-6)
-    reach, change = np.random.default_rng(3).random((2, 3)), 0.8**goals.CHANGE
-    found = jax.jit(goals.apart)(jnp.array(reach), 1, 0, model, 0.8).reshape(2, 2, 3, 2)
-    chance = np.array([0.75, 0.75 * 0.2 + 0.25]) * change  # what followed there once does not count
-    np.testing.assert_allclose(found[:, 0], reach[..., None] * chance, rtol=1e-6)
-    np.testing.assert_allclose(found[:, 1], reach[..., None] * [1, 0.2], rtol=1e-6)
-
-
-def test_pooled_counts():
-    """Two codes, two monitor states, one environment action, two monitor actions; only (1, 1) ever showed a reward."""
-    visits = jnp.array([[30, 1], [40, 2], [50, 0], [0, 3]])  # rows: (code 0, state 0), (0, 1), (1, 0), (1, 1)
-    shown, rewards = jnp.array([0, 0, 0, 5]), jnp.array([1, 0])
-    never, always = jnp.array([False, False]), jnp.array([True] * 4)
-
-    def pooled(enough, varies=never, joint=True, goes_on=always, visits=visits):
-        parts = jnp.array(enough), varies, jnp.array(joint), goes_on, 0.5
-        return goals.pooled(visits, rewards, shown, *parts, 2, 1).tolist()
-
-    # environment pairs 73 and 53; monitor pairs 80, 1, 40, 5; answers: max(10, 2) = 10 for code 0, max(0, 3) for code 1
-    assert pooled(33.0) == [[73, 1], [40, 5], [53, 1], [30, 3]]  # the last row: 10 visits for each of three
-    assert pooled(2.5) == [[73, 1], [40, 5], [53, 1], [30, 5]]
-    # code 0 varies: 31 and 42 visits in its monitor states, max(1, 2) answers
-    assert pooled(33.0, jnp.array([True, False])) == [[31, 1], [40, 2], [53, 1], [30, 3]]
-    assert pooled(33.0, joint=False) == [[73, 1], [40, 5], [53, 1], [40, 3]]
-    # all episodes ended after monitor pair (1, 1): environment pairs 71 and 50
-    assert pooled(33.0, goes_on=jnp.array([True, True, True, False])) == [[71, 1], [40, 5], [50, 1], [30, 3]]
-    assert pooled(33.0, goes_on=~always) == pooled(33.0)
-    # code 1 was visited without a pair that shows rewards, or never
-    assert pooled(33.0, visits=visits.at[3].set(jnp.array([1, 0])))[3] == [10, 0.5]
-    assert pooled(33.0, joint=False, visits=visits.at[2:].set(0))[3] == [0, 0]
 
 
 @pytest.mark.parametrize(
