@@ -61,7 +61,8 @@ CURVES = {
 }
 HEAD = f"""# Comparison of agents with networks
 
-Agents that see pictures, in problems whose rewards are hidden by monitors; [From pixels](deep.md) explains them.
+Agents that see pictures, in problems whose rewards are hidden by monitors; [From pixels](deep.md) explains them,
+and says [on which devices](deep.md#measured) they ran.
 
 - *Solved*: a seed is solved if the return of its last greedy policy, evaluated exactly, is at most 1e-6 below that of
   the optimal policy or, if some rewards can never be observed, of the minimax policy.
@@ -123,20 +124,24 @@ def commands(preset: str, results: Results) -> list[str]:
 
 
 def remarks(preset: str, results: Results) -> list[str]:
-    """Runs of DeepDirected that are missing, and runs that were made with earlier revisions of agents."""
-    given, cells = PRESETS[preset], results.of_agent(agents_of(results)[0])
-    count = sum(len(s.environments) * len(s.monitors) for s in ((given,) if isinstance(given, Sweep) else given))
-    most, texts = max(len(cell.seeds) for cell in cells), []
+    """Runs of each agent that are missing, and runs that were made with earlier revisions of it."""
+    agents = agents_of(results)
+    return [paragraph(text) for own in agents for text in missing(preset, results, own) + earlier(results, own)]
+
+
+def missing(preset: str, results: Results, agent: str) -> list[str]:
+    """How many of the problems, and of the seeds, an agent has, if these are not all."""
+    given, cells = PRESETS[preset], results.of_agent(agent)
+    sweeps = (given,) if isinstance(given, Sweep) else given
+    count, planned = sum(len(s.environments) * len(s.monitors) for s in sweeps), sweeps[0].seeds
+    most = max(len(cell.seeds) for cell in cells)
     fewer = [len(cell.seeds) for cell in cells if len(cell.seeds) < most]
-    planned = (given if isinstance(given, Sweep) else given[0]).seeds
-    if len(cells) < count or fewer or most < planned:
-        text = f"Not all runs were made: {DIRECTED} has results in {len(cells)} of {count} problems"
-        text += f", with {most} of {planned} seeds" if most < planned else ""
-        seeds = " to ".join(map(str, sorted({min(fewer), max(fewer)}))) if fewer else ""
-        texts.append(text + (f", in {len(fewer)} of them with {seeds} instead of {most} seeds." if fewer else "."))
-    for agent in agents_of(results):
-        texts += earlier(results, agent)
-    return [paragraph(text) for text in texts]
+    if len(cells) == count and not fewer and most >= planned:
+        return []
+    text = f"Not all runs were made: {short(results, agent)} has results in {len(cells)} of {count} problems"
+    text += f", with {most} of {planned} seeds" if most < planned else ""
+    seeds = " to ".join(map(str, sorted({min(fewer), max(fewer)}))) if fewer else ""
+    return [text + (f", in {len(fewer)} of them with {seeds} instead of {most} seeds." if fewer else ".")]
 
 
 def earlier(results: Results, agent: str) -> list[str]:

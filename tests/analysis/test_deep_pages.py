@@ -192,7 +192,8 @@ def test_missing_runs_and_earlier_versions_are_named(pages, page, tmp_path, monk
     results = pages.Results(tmp_path / "deep")
     results.cell("Loop", "Full", "Naive").settings["trajectories"] -= 1
     today = pages.AGENTS.find("Naive").revision
+    missing = "has results in 2 of 3 problems, in 1 of them with 1 instead of 2 seeds.\n"
     assert pages.remarks("deep", results) == [
-        "Not all runs were made: Directed has results in 2 of 3 problems, in 1 of them with 1 instead of 2 seeds.\n",
+        *(f"Not all runs were made: {agent} {missing}" for agent in ("Directed", "Naive")),
         f"Runs of Naive in Loop + Full are of its revision {today - 1}, and today's is {today}.\n",
     ]
