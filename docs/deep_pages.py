@@ -329,7 +329,7 @@ def hard(results: Results) -> str:
 
 def hidden(results: Results) -> str:
     """For problems with hidden rewards, the best rival among those that pass the Full column."""
-    rows, valid, failing, own = [], 0, 0, agents_of(results)[0]
+    rows, valid, failing, partly, own = [], 0, 0, 0, agents_of(results)[0]
     for environment, monitor in results.problems:
         full = [cell for name in results.monitors if kind(name) == "Full"
                 for cell in results.of_problem(environment, name)]  # fmt: skip
@@ -340,6 +340,7 @@ def hidden(results: Results) -> str:
             continue
         rivals = sorted(passing & cells.keys(), key=lambda agent: -share(cells[agent]))
         valid, failing = valid + bool(rivals), failing + bool(rivals and share(cells[rivals[0]]) <= FAILED)
+        partly += bool(rivals and passing - cells.keys())
         best = "none was run" if passing or not tested else "none"
         if rivals:
             best = f"{results.labels[rivals[0]]}, {share(cells[rivals[0]]):.0%}"
@@ -351,6 +352,7 @@ def hidden(results: Results) -> str:
         f"{len(rows)} problems with hidden rewards**"
     )
     text += f"; in {len(rows) - valid} of them, no rival that passes it was run." if valid < len(rows) else "."
+    text += f" In {partly} others, some rivals that pass it were not run." if partly else ""
     return section(text, ["problem", DIRECTED, "best rival that passes Full", "rivals that pass Full"], rows)
 
 

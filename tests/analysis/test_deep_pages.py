@@ -34,15 +34,22 @@ def pages():
 
 
 @pytest.fixture(scope="module")
-def page(pages, tmp_path_factory):
+def folder(tmp_path_factory):
+    """Results folders of two presets, with the same runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    monmdp.run_sweep([monmdp.Sweep(["Loop", "Empty"], MONITORS, AGENTS, 5, steps=3000, points=60)], folder / "deep")
+    shutil.copytree(folder / "deep", folder / "deep-hard")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(pages, folder, tmp_path_factory):
     """The text of the page, its folder and the rows of the results."""
-    folder, out = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("docs")
+    out = tmp_path_factory.mktemp("docs")
     patch = pytest.MonkeyPatch()
     for name, value in (("DIRECTED", "Directed"), ("NAIVE", "Naive"), ("REFERENCES", ("Oracle",)), ("WITHIN", 2000)):
         patch.setattr(pages, name, value)
     patch.setitem(PRESETS, "deep-hard", PRESETS["deep"])
-    monmdp.run_sweep([monmdp.Sweep(["Loop", "Empty"], MONITORS, AGENTS, 5, steps=3000, points=60)], folder / "deep")
-    shutil.copytree(folder / "deep", folder / "deep-hard")
     pages.main(str(folder), out)
     patch.undo()
     return (out / "deep-comparison.md").read_text(), out, monmdp.load(folder / "deep", kind="tables").to_pandas()
@@ -126,6 +133,17 @@ def test_the_goals_follow_from_the_folder(page):
     assert f"at most 50% of the seeds in {failing} of 4 problems with hidden rewards" in text
     assert f"in {4 - valid} of them, no rival that passes it was run" in text
     assert 0 < failing < 4, "both cases are in the folder"
+
+
+def test_rivals_that_were_not_run_are_counted(pages, folder, monkeypatch):
+    for name, value in (("DIRECTED", "Directed"), ("REFERENCES", ("Oracle",)), ("SOLVED", 0.0)):  # all rivals pass
+        monkeypatch.setattr(pages, name, value)
+    results = pages.Results(folder / "deep-hard")
+    assert "not run" not in pages.hidden(results)
+    results.cells = {
+        key: cell for key, cell in results.cells.items() if cell.agent != "UCB" or cell.monitor in ("Full", "Ask")
+    }
+    assert "In 2 others, some rivals that pass it were not run." in pages.hidden(results)
 
 
 def test_the_ratio_of_answers(page):
