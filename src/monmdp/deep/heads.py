@@ -42,6 +42,7 @@ def value(logits: jax.Array, bins: jax.Array) -> jax.Array:
 def two_hot(x: jax.Array, bins: jax.Array) -> jax.Array:
     """Distributions [..., n] on two neighbouring bins whose means are x [...], cut at the ends."""
     x = jnp.clip(x, bins[0], bins[-1])
+    # comparing with all bins is one kernel, where a search is a loop of several
     lower = jnp.clip(jnp.searchsorted(bins, x, side="right", method="compare_all") - 1, 0, len(bins) - 2)
     share = ((x - bins[lower]) / (bins[lower + 1] - bins[lower]))[..., None]
     n = len(bins)

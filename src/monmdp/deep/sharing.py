@@ -23,8 +23,9 @@ class Shared(NamedTuple):
     lanes: int
 
 
-#: A problem is filled up to the first of these that it fits into. Programs whose bins hardly any other problem has, as
-#: many do with few actions or few states, have fewer runs.
+#: A problem is filled up to the first of these that it fits into. The first two are for the paper's problems; others
+#: have the largest sizes among those environments of the preset `deep-hard` that share them. Programs whose bins hardly
+#: any other problem has, as many do with few actions or few states, have fewer runs.
 SHARED = (
     Shared(36, 5, 12, 36, 64, 240),
     Shared(36, 5, 12, 36, MOST_BINS, 30),
